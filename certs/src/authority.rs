@@ -29,12 +29,12 @@ pub struct Authority {
     key: Zeroizing<KeyPair>,
     /// The fields that issued certificates copy from their issuer: its name and the identifier of its key.
     issuer: CertificateParams,
-    life: Life,
+    life: CertificateLife,
 }
 
 /// The time from the issue of a certificate until it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct CertificateLife {
     /// Time of issue. The certificate itself is valid from a day earlier.
     pub begin: Timestamp,
     /// When it expires.
@@ -42,13 +42,13 @@ pub struct Life {
 }
 
 /// A certificate with its private key, both as PEM. `Debug` shows neither.
-pub struct Issued {
+pub struct IssuedCertificate {
     /// The certificate.
     pub certificate_pem: String,
     /// Private key (PKCS #8).
     pub key_pem: Zeroizing<String>,
     /// The time from issue until expiry.
-    pub life: Life,
+    pub life: CertificateLife,
 }
 
 /// A certificate could not be issued.
@@ -77,7 +77,7 @@ pub enum IssueError {
 
 /// Why a stored certificate and key cannot be used as an authority.
 #[derive(Debug, thiserror::Error)]
-pub enum UnusableError {
+pub enum AuthorityError {
     /// The text is not exactly one certificate in PEM.
     #[error("the certificate cannot be read")]
     Certificate,
@@ -105,8 +105,8 @@ impl Authority {
             subject: common_name.to_owned(),
             source,
         };
-        let key = generate().map_err(failed)?;
-        let (mut params, life) = params(common_name, now, lifetime)?;
+        let key = generate_key().map_err(failed)?;
+        let (mut params, life) = certificate_params(common_name, now, lifetime)?;
         // No intermediate authorities: this authority signs only leaf certificates.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = USAGES.to_vec();
@@ -123,18 +123,19 @@ impl Authority {
     ///
     /// # Errors
     /// [`UnusableError`] if the texts are not the certificate and the key of one authority. The dates are not checked.
-    pub fn read(certificate_pem: &str, key_pem: &str) -> Result<Self, UnusableError> {
+    pub fn read(certificate_pem: &str, key_pem: &str) -> Result<Self, AuthorityError> {
         let certificate = parse(certificate_pem)?;
-        let life = life_of(&certificate)?;
-        let unreadable = |_| UnusableError::Certificate;
+        let life = certificate_life(&certificate)?;
+        let unreadable = |_| AuthorityError::Certificate;
         let tbs = &certificate.tbs_certificate;
         let public_key = tbs.subject_public_key_info.to_der().map_err(unreadable)?;
-        let key = Zeroizing::new(KeyPair::from_pem(key_pem).map_err(UnusableError::Key)?);
+        let key = Zeroizing::new(KeyPair::from_pem(key_pem).map_err(AuthorityError::Key)?);
         if key.subject_public_key_info() != public_key {
-            return Err(UnusableError::OtherKey);
+            return Err(AuthorityError::OtherKey);
         }
         let mut issuer = CertificateParams::default();
-        issuer.distinguished_name = name(&tbs.subject).ok_or(UnusableError::Certificate)?;
+        issuer.distinguished_name =
+            read_common_name(&tbs.subject).ok_or(AuthorityError::Certificate)?;
         issuer.key_usages = USAGES.to_vec();
         if let Some((_, id)) = tbs.get::<SubjectKeyIdentifier>().map_err(unreadable)? {
             issuer.key_identifier_method = KeyIdMethod::PreSpecified(id.0.into_bytes());
@@ -161,7 +162,7 @@ impl Authority {
 
     /// The time from issue until expiry.
     #[must_use]
-    pub fn life(&self) -> Life {
+    pub fn life(&self) -> CertificateLife {
         self.life
     }
 
@@ -176,7 +177,7 @@ impl Authority {
         names: &[&str],
         now: Timestamp,
         lifetime: Duration,
-    ) -> Result<Issued, IssueError> {
+    ) -> Result<IssuedCertificate, IssueError> {
         let Some(&subject) = names.first() else {
             return Err(IssueError::NoName);
         };
@@ -184,8 +185,8 @@ impl Authority {
             subject: subject.to_owned(),
             source,
         };
-        let key = generate().map_err(failed)?;
-        let (mut params, life) = params(subject, now, lifetime)?;
+        let key = generate_key().map_err(failed)?;
+        let (mut params, life) = certificate_params(subject, now, lifetime)?;
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         params.subject_alt_names = CertificateParams::new(names)
             .map_err(failed)?
@@ -196,7 +197,7 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let issuer = Issuer::from_params(&self.issuer, &*self.key);
         let certificate = params.signed_by(&*key, &issuer).map_err(failed)?;
-        Ok(Issued {
+        Ok(IssuedCertificate {
             certificate_pem: certificate.pem(),
             key_pem: Zeroizing::new(key.serialize_pem()),
             life,
@@ -204,20 +205,20 @@ impl Authority {
     }
 }
 
-impl Life {
+impl CertificateLife {
     /// Returns whether two thirds of the time have passed. The last third is left for retries of a renewal that fails.
     ///
     /// A clock that is before the begin does not cause a renewal: which clock is wrong cannot be known, and a certificate renewed by a
     /// wrong clock would be valid for no other client.
     #[must_use]
-    pub fn is_worn(&self, now: Timestamp) -> bool {
+    pub fn needs_renewal(&self, now: Timestamp) -> bool {
         let whole = self.end.duration_since(self.begin);
         now.duration_since(self.begin) >= whole * 2 / 3
     }
 
     /// Returns whether the certificate has expired.
     #[must_use]
-    pub fn is_over(&self, now: Timestamp) -> bool {
+    pub fn is_expired(&self, now: Timestamp) -> bool {
         now >= self.end
     }
 }
@@ -226,8 +227,8 @@ impl Life {
 ///
 /// # Errors
 /// [`UnusableError`] if it is not the certificate of an authority.
-pub fn life(certificate_pem: &str) -> Result<Life, UnusableError> {
-    life_of(&parse(certificate_pem)?)
+pub fn read_life(certificate_pem: &str) -> Result<CertificateLife, AuthorityError> {
+    certificate_life(&parse(certificate_pem)?)
 }
 
 impl fmt::Debug for Authority {
@@ -238,23 +239,23 @@ impl fmt::Debug for Authority {
     }
 }
 
-impl fmt::Debug for Issued {
+impl fmt::Debug for IssuedCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Issued").finish_non_exhaustive()
     }
 }
 
 /// Generates a key that is wiped from memory when it is dropped.
-fn generate() -> Result<Zeroizing<KeyPair>, rcgen::Error> {
+fn generate_key() -> Result<Zeroizing<KeyPair>, rcgen::Error> {
     KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map(Zeroizing::new)
 }
 
 /// Parses a PEM text that is exactly one certificate, of an authority.
-fn parse(certificate_pem: &str) -> Result<Certificate, UnusableError> {
-    let unreadable = |_| UnusableError::Certificate;
+fn parse(certificate_pem: &str) -> Result<Certificate, AuthorityError> {
+    let unreadable = |_| AuthorityError::Certificate;
     let mut found = CertificateDer::pem_slice_iter(certificate_pem.as_bytes());
     let (Some(Ok(der)), None) = (found.next(), found.next()) else {
-        return Err(UnusableError::Certificate);
+        return Err(AuthorityError::Certificate);
     };
     let certificate = Certificate::from_der(&der).map_err(unreadable)?;
     let tbs = &certificate.tbs_certificate;
@@ -265,28 +266,28 @@ fn parse(certificate_pem: &str) -> Result<Certificate, UnusableError> {
     if is_authority {
         Ok(certificate)
     } else {
-        Err(UnusableError::NotAnAuthority)
+        Err(AuthorityError::NotAnAuthority)
     }
 }
 
-fn life_of(certificate: &Certificate) -> Result<Life, UnusableError> {
+fn certificate_life(certificate: &Certificate) -> Result<CertificateLife, AuthorityError> {
     let validity = &certificate.tbs_certificate.validity;
     let at = |time: x509_cert::time::Time| {
         let since = time.to_unix_duration().as_secs().try_into().ok();
         let at = since.and_then(|seconds| Timestamp::from_second(seconds).ok());
-        at.ok_or(UnusableError::Dates)
+        at.ok_or(AuthorityError::Dates)
     };
     let begin = at(validity.not_before)?;
     let end = at(validity.not_after)?;
     let begin = begin
         .checked_add(BACKDATED)
-        .map_err(|_| UnusableError::Dates)?
+        .map_err(|_| AuthorityError::Dates)?
         .min(end);
-    Ok(Life { begin, end })
+    Ok(CertificateLife { begin, end })
 }
 
 /// Returns the subject of one of our authorities, which consists of a common name only.
-fn name(subject: &Name) -> Option<DistinguishedName> {
+fn read_common_name(subject: &Name) -> Option<DistinguishedName> {
     let [part] = subject.0.as_slice() else {
         return None;
     };
@@ -303,11 +304,11 @@ fn name(subject: &Name) -> Option<DistinguishedName> {
 }
 
 /// Returns certificate parameters with subject and dates.
-fn params(
+fn certificate_params(
     common_name: &str,
     now: Timestamp,
     lifetime: Duration,
-) -> Result<(CertificateParams, Life), IssueError> {
+) -> Result<(CertificateParams, CertificateLife), IssueError> {
     let dates = || IssueError::Dates {
         from: now,
         lifetime,
@@ -337,5 +338,5 @@ fn params(
     // The ranges of jiff and of certificates both end with the year 9999, so the additions stay in range.
     params.not_before = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(begin)?;
     params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(end)?;
-    Ok((params, Life { begin: now, end }))
+    Ok((params, CertificateLife { begin: now, end }))
 }

@@ -17,19 +17,19 @@ pub const SERVICE: &str = "addons-webhook";
 
 /// The entries of a webhook configuration that call our Service, and the resourceVersion that was read.
 #[derive(Clone, Debug)]
-pub struct Configuration {
+pub struct InjectedConfiguration {
     version: Value,
-    entries: Vec<Entry>,
+    entries: Vec<WebhookEntry>,
 }
 
 /// A webhook of the configuration that calls our Service.
 #[derive(Clone, Debug)]
-struct Entry {
+struct WebhookEntry {
     index: usize,
     bundle: Option<String>,
 }
 
-impl Configuration {
+impl InjectedConfiguration {
     /// Reads a Validating- or MutatingWebhookConfiguration. Entries that call another Service are ignored.
     #[must_use]
     pub fn read(object: &Value, namespace: &str) -> Self {
@@ -39,7 +39,7 @@ impl Configuration {
             let service = webhook.pointer("/clientConfig/service")?;
             let is_ours = service["name"] == SERVICE && service["namespace"] == namespace;
             let bundle = webhook.pointer("/clientConfig/caBundle");
-            is_ours.then(|| Entry {
+            is_ours.then(|| WebhookEntry {
                 index,
                 bundle: bundle.and_then(Value::as_str).map(str::to_owned),
             })
@@ -55,14 +55,14 @@ impl Configuration {
 
     /// Returns whether every entry trusts the certificates in this PEM text.
     #[must_use]
-    pub fn carries(&self, certificate_pem: &str) -> bool {
-        let wanted = certificates(certificate_pem.as_bytes());
+    pub fn trusts(&self, certificate_pem: &str) -> bool {
+        let wanted = parse_certificates(certificate_pem.as_bytes());
         self.entries.iter().all(|entry| {
             let bundle = entry
                 .bundle
                 .as_ref()
                 .and_then(|text| STANDARD.decode(text).ok());
-            bundle.is_some_and(|pem| certificates(&pem).is_superset(&wanted))
+            bundle.is_some_and(|pem| parse_certificates(&pem).is_superset(&wanted))
         })
     }
 
@@ -77,7 +77,7 @@ impl Configuration {
         })];
         let stale = self.entries.iter();
         let stale = stale.filter(|entry| entry.bundle.as_ref() != Some(&bundle));
-        operations.extend(stale.map(|Entry { index, .. }| {
+        operations.extend(stale.map(|WebhookEntry { index, .. }| {
             json!({
                 "op": "add", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": bundle,
             })
@@ -87,7 +87,7 @@ impl Configuration {
 }
 
 /// Returns the certificates of a PEM text. Unreadable ones are skipped.
-fn certificates(pem: &[u8]) -> BTreeSet<Vec<u8>> {
+fn parse_certificates(pem: &[u8]) -> BTreeSet<Vec<u8>> {
     CertificateDer::pem_slice_iter(pem)
         .filter_map(Result::ok)
         .map(|certificate| certificate.to_vec())
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn only_entries_that_call_us_and_lack_the_bundle_are_patched() {
-        let read = |bundles| Configuration::read(&configuration(bundles), NAMESPACE);
+        let read = |bundles| InjectedConfiguration::read(&configuration(bundles), NAMESPACE);
         let add = |index: usize| json!({"op": "add", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": "UEVN"});
         let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"});
         for (bundles, expected) in [
@@ -138,7 +138,7 @@ mod tests {
         ] {
             assert_eq!(read(bundles).patch("PEM"), expected, "{bundles:?}");
         }
-        let nothing = Configuration::read(&json!({"metadata": {}}), NAMESPACE);
+        let nothing = InjectedConfiguration::read(&json!({"metadata": {}}), NAMESPACE);
         assert_eq!(nothing.patch("PEM"), None);
     }
 
@@ -152,8 +152,8 @@ mod tests {
             ([Some(&*one), None], false),
             ([Some(&*one), Some("junk")], false),
         ] {
-            let read = Configuration::read(&configuration(bundles), NAMESPACE);
-            assert_eq!(read.carries(&one), carried, "{bundles:?}");
+            let read = InjectedConfiguration::read(&configuration(bundles), NAMESPACE);
+            assert_eq!(read.trusts(&one), carried, "{bundles:?}");
         }
     }
 

@@ -12,15 +12,15 @@ use rustls::pki_types::UnixTime;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::served::Served;
-use crate::serving::{Material, Serving, ServingError, verify};
+use crate::served::ServedCertificate;
+use crate::serving::{CertificateMaterial, ServingError, VerifiedCertificate, verify};
 
 /// Size limit of a file. A chain of a dozen certificates has 30 KB.
 const MAX_FILE: u64 = 1 << 20;
 
 /// The paths of certificate, key and authorities, and the names that the certificate must have.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub struct CertificateFiles {
     /// Certificate chain, leaf first (`tls.crt`).
     pub certificate: PathBuf,
     /// Private key (`tls.key`).
@@ -33,7 +33,7 @@ pub struct Files {
 
 /// The result of a poll.
 #[derive(Debug)]
-pub enum Poll {
+pub enum ReloadOutcome {
     /// The files are unchanged.
     Unchanged,
     /// New files were verified and are served from the next handshake on.
@@ -72,8 +72,8 @@ pub enum ReloadError {
 /// Serves the last verified content of the files.
 #[derive(Debug)]
 pub struct Reloader {
-    files: Files,
-    served: Arc<Served>,
+    files: CertificateFiles,
+    served: Arc<ServedCertificate>,
     digest: [u8; 32],
 }
 
@@ -82,8 +82,12 @@ impl Reloader {
     ///
     /// # Errors
     /// [`ReloadError`] if a file cannot be read, or if its content is refused.
-    pub fn new(files: Files, served: Arc<Served>, now: UnixTime) -> Result<Self, ReloadError> {
-        let content = Content::read(&files)?;
+    pub fn new(
+        files: CertificateFiles,
+        served: Arc<ServedCertificate>,
+        now: UnixTime,
+    ) -> Result<Self, ReloadError> {
+        let content = CertificateBytes::read(&files)?;
         served.swap(content.verify(&files, now)?);
         let digest = content.digest();
         Ok(Self {
@@ -94,39 +98,39 @@ impl Reloader {
     }
 
     /// Reads the files again, and serves them if their content has changed and is verified.
-    pub fn poll(&mut self, now: UnixTime) -> Poll {
-        let content = match Content::read(&self.files) {
+    pub fn poll(&mut self, now: UnixTime) -> ReloadOutcome {
+        let content = match CertificateBytes::read(&self.files) {
             Ok(content) => content,
-            Err(error) => return Poll::Kept(error),
+            Err(error) => return ReloadOutcome::Kept(error),
         };
         let digest = content.digest();
         if digest == self.digest {
-            return Poll::Unchanged;
+            return ReloadOutcome::Unchanged;
         }
         match content.verify(&self.files, now) {
             Ok(serving) => {
                 self.served.swap(serving);
                 self.digest = digest;
-                Poll::Swapped
+                ReloadOutcome::Swapped
             }
-            Err(error) => Poll::Kept(error),
+            Err(error) => ReloadOutcome::Kept(error),
         }
     }
 }
 
 /// The bytes of the files.
-struct Content {
+struct CertificateBytes {
     chain: Vec<u8>,
     key: Zeroizing<Vec<u8>>,
     authority: Option<Vec<u8>>,
 }
 
-impl Content {
-    fn read(files: &Files) -> Result<Self, ReloadError> {
+impl CertificateBytes {
+    fn read(files: &CertificateFiles) -> Result<Self, ReloadError> {
         Ok(Self {
-            chain: read(&files.certificate)?,
-            key: Zeroizing::new(read(&files.key)?),
-            authority: files.authority.as_deref().map(read).transpose()?,
+            chain: read_file(&files.certificate)?,
+            key: Zeroizing::new(read_file(&files.key)?),
+            authority: files.authority.as_deref().map(read_file).transpose()?,
         })
     }
 
@@ -143,8 +147,12 @@ impl Content {
         hash.finalize().into()
     }
 
-    fn verify(&self, files: &Files, now: UnixTime) -> Result<Serving, ReloadError> {
-        let material = Material {
+    fn verify(
+        &self,
+        files: &CertificateFiles,
+        now: UnixTime,
+    ) -> Result<VerifiedCertificate, ReloadError> {
+        let material = CertificateMaterial {
             chain_pem: &self.chain,
             key_pem: &self.key,
             authority_pem: self.authority.as_deref(),
@@ -157,7 +165,7 @@ impl Content {
 }
 
 /// Reads a file of at most [`MAX_FILE`] bytes.
-fn read(path: &Path) -> Result<Vec<u8>, ReloadError> {
+fn read_file(path: &Path) -> Result<Vec<u8>, ReloadError> {
     let failed = |source| ReloadError::Read {
         path: path.to_owned(),
         source,

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::authority::Life;
-use crate::shared::Shared;
+use crate::authority::CertificateLife;
+use crate::shared::SharedAuthorities;
 
 /// Time for all API servers to read changed configurations. One usually needs less than a second; slow ones need longer.
 const SETTLING: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ pub struct Lifetimes {
 
 /// The step that is due for the authorities in the Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum RotationStep {
     /// Nothing.
     Nothing,
     /// Create an authority that signs at once, because there is no usable one.
@@ -43,7 +43,7 @@ pub enum Due {
 impl Lifetimes {
     /// Returns how long the configurations must carry an authority before it signs.
     #[must_use]
-    pub fn settling(&self) -> Duration {
+    pub fn settling_time(&self) -> Duration {
         SETTLING.min(self.authority / 10)
     }
 
@@ -57,24 +57,28 @@ impl Lifetimes {
 /// Returns the step that is due for the content of the Secret at `now`. `is_next_settled`: the configurations have carried the next
 /// authority long enough.
 #[must_use]
-pub fn due(shared: &Shared, is_next_settled: bool, now: Timestamp) -> Due {
+pub fn next_step(
+    shared: &SharedAuthorities,
+    is_next_settled: bool,
+    now: Timestamp,
+) -> RotationStep {
     match (&shared.current, &shared.next) {
-        (None, None) => Due::First,
+        (None, None) => RotationStep::First,
         // Promote it even if it is not trusted yet, because no other authority can sign.
-        (None, Some(_)) => Due::Promote,
-        (Some(_), Some(_)) if is_next_settled => Due::Promote,
-        (Some(current), None) if current.life().is_worn(now) => Due::Prepare,
-        _ if shared.is_incomplete => Due::Tidy,
-        _ if shared.previous.iter().any(|previous| previous.until <= now) => Due::Tidy,
-        _ => Due::Nothing,
+        (None, Some(_)) => RotationStep::Promote,
+        (Some(_), Some(_)) if is_next_settled => RotationStep::Promote,
+        (Some(current), None) if current.life().needs_renewal(now) => RotationStep::Prepare,
+        _ if shared.is_incomplete => RotationStep::Tidy,
+        _ if shared.previous.iter().any(|previous| previous.until <= now) => RotationStep::Tidy,
+        _ => RotationStep::Nothing,
     }
 }
 
 /// The certificate that a replica serves, and what is known of its authority.
 #[derive(Clone, Copy, Debug)]
-pub struct Leaf {
+pub struct LeafState {
     /// The time from issue until expiry.
-    pub life: Life,
+    pub life: CertificateLife,
     /// Whether it was signed by the authority that signs now.
     pub is_current: bool,
     /// Whether the configurations carry the authority that signed it.
@@ -84,12 +88,17 @@ pub struct Leaf {
 /// Returns whether a replica has to issue itself a new certificate. `is_carried`: the configurations carry the authority that signs now;
 /// `is_settled`: they have carried it long enough.
 #[must_use]
-pub fn is_leaf_due(leaf: Option<Leaf>, is_carried: bool, is_settled: bool, now: Timestamp) -> bool {
+pub fn needs_new_leaf(
+    leaf: Option<LeafState>,
+    is_carried: bool,
+    is_settled: bool,
+    now: Timestamp,
+) -> bool {
     let Some(leaf) = leaf else { return true };
-    if leaf.life.is_over(now) {
+    if leaf.life.is_expired(now) {
         true
     } else if leaf.is_current {
-        leaf.life.is_worn(now)
+        leaf.life.needs_renewal(now)
     } else {
         // Signed by a previous authority: keep a certificate that the API server still trusts until it surely knows the new authority.
         is_settled || (is_carried && !leaf.is_trusted)

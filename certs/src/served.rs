@@ -6,15 +6,15 @@ use rustls::pki_types::UnixTime;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::serving::Serving;
+use crate::serving::VerifiedCertificate;
 
 /// The certificate that the TLS configuration shares with the task that renews it. Until the first certificate is set, connections fail.
 #[derive(Debug, Default)]
-pub struct Served(RwLock<Option<Serving>>);
+pub struct ServedCertificate(RwLock<Option<VerifiedCertificate>>);
 
-impl Served {
+impl ServedCertificate {
     /// Serves `serving` from the next handshake on.
-    pub fn swap(&self, serving: Serving) {
+    pub fn swap(&self, serving: VerifiedCertificate) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(serving);
     }
 
@@ -24,13 +24,13 @@ impl Served {
         self.read(|serving| serving.not_after)
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Serving) -> T) -> Option<T> {
+    fn read<T>(&self, read: impl FnOnce(&VerifiedCertificate) -> T) -> Option<T> {
         let served = self.0.read().unwrap_or_else(PoisonError::into_inner);
         served.as_ref().map(read)
     }
 }
 
-impl ResolvesServerCert for Served {
+impl ResolvesServerCert for ServedCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.read(|serving| Arc::clone(&serving.key))
     }

@@ -15,7 +15,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error as TlsError};
 
 /// Contents of the certificate, key and authority files.
-pub struct Material<'a> {
+pub struct CertificateMaterial<'a> {
     /// Certificate chain, leaf first, PEM (`tls.crt`).
     pub chain_pem: &'a [u8],
     /// Private key, PEM (`tls.key`).
@@ -27,7 +27,7 @@ pub struct Material<'a> {
 
 /// A verified certificate.
 #[derive(Clone, Debug)]
-pub struct Serving {
+pub struct VerifiedCertificate {
     /// The key and chain for rustls.
     pub key: Arc<CertifiedKey>,
     /// When the leaf expires.
@@ -85,10 +85,10 @@ pub enum ServingError {
 /// # Errors
 /// [`ServingError`]: the first problem for which a client would refuse the certificate.
 pub fn verify(
-    material: &Material<'_>,
+    material: &CertificateMaterial<'_>,
     names: &[String],
     now: UnixTime,
-) -> Result<Serving, ServingError> {
+) -> Result<VerifiedCertificate, ServingError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let chain = certificates(material.chain_pem, "the certificate")?;
     let (leaf, rest) = chain.split_first().ok_or(ServingError::NoCertificate)?;
@@ -155,7 +155,7 @@ pub fn verify(
         })) => not_after,
         _ => return Err(ServingError::NoExpiry),
     };
-    Ok(Serving {
+    Ok(VerifiedCertificate {
         key: Arc::new(key),
         not_after,
     })

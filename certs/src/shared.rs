@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use zeroize::Zeroizing;
 
 use crate::authority::{self, Authority, IssueError};
-use crate::rotation::{Due, Lifetimes};
+use crate::rotation::{Lifetimes, RotationStep};
 
 /// Subject of our authorities.
 const COMMON_NAME: &str = "addons-webhook-ca";
@@ -25,20 +25,20 @@ const PREVIOUS: (&str, &str) = ("previous-", ".crt");
 
 /// The authorities in the Secret.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct SharedAuthorities {
     /// The authority that signs.
     pub current: Option<Authority>,
     /// The authority that will sign next.
     pub next: Option<Authority>,
     /// The authorities that do not sign any more.
-    pub previous: BTreeSet<Previous>,
+    pub previous: BTreeSet<PreviousAuthority>,
     /// Whether the Secret lacks some of this: it was half-written, or has lost a certificate that this replica remembers.
     pub is_incomplete: bool,
 }
 
 /// The certificate of an authority that does not sign any more.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Previous {
+pub struct PreviousAuthority {
     /// Expiry of the last certificate that it signed.
     pub until: Timestamp,
     /// Its own certificate, PEM.
@@ -46,12 +46,12 @@ pub struct Previous {
 }
 
 /// Data of a Secret. It is wiped from memory when dropped, because it contains keys.
-pub type Data = BTreeMap<String, Zeroizing<Vec<u8>>>;
+pub type SecretData = BTreeMap<String, Zeroizing<Vec<u8>>>;
 
-impl Shared {
+impl SharedAuthorities {
     /// Reads the data of the Secret, and skips what cannot be used at `now`.
     #[must_use]
-    pub fn read(data: &Data, now: Timestamp) -> Self {
+    pub fn read(data: &SecretData, now: Timestamp) -> Self {
         let mut shared = Self::default();
         let text = |key: &str| std::str::from_utf8(data.get(key)?).ok();
         for ((certificate, key), place) in
@@ -62,24 +62,24 @@ impl Shared {
             };
             *place = text(key)
                 .and_then(|key| Authority::read(certificate, key).ok())
-                .filter(|authority| !authority.life().is_over(now));
+                .filter(|authority| !authority.life().is_expired(now));
             if place.is_none()
-                && let Ok(life) = authority::life(certificate)
+                && let Ok(life) = authority::read_life(certificate)
             {
                 // The authority may have signed a certificate that is still served, although its key is lost.
                 shared.is_incomplete = true;
-                shared.previous.insert(Previous {
+                shared.previous.insert(PreviousAuthority {
                     until: life.end,
                     certificate_pem: certificate.to_owned(),
                 });
             }
         }
         for key in data.keys() {
-            if let Some(until) = until(key)
+            if let Some(until) = parse_previous_key(key)
                 && let Some(certificate) = text(key)
-                && let Ok(life) = authority::life(certificate)
+                && let Ok(life) = authority::read_life(certificate)
             {
-                shared.previous.insert(Previous {
+                shared.previous.insert(PreviousAuthority {
                     until: until.min(life.end),
                     certificate_pem: certificate.to_owned(),
                 });
@@ -90,12 +90,12 @@ impl Shared {
 
     /// Returns the data of the Secret with this content. Keys that are not ours stay.
     #[must_use]
-    pub fn write(&self, before: &Data) -> Data {
+    pub fn write(&self, before: &SecretData) -> SecretData {
         let is_ours = |key: &String| {
             let pairs = [CURRENT.0, CURRENT.1, NEXT.0, NEXT.1];
-            pairs.contains(&key.as_str()) || until(key).is_some()
+            pairs.contains(&key.as_str()) || parse_previous_key(key).is_some()
         };
-        let mut data: Data = before
+        let mut data: SecretData = before
             .iter()
             .filter(|(key, _)| !is_ours(key))
             .map(|(key, value)| (key.clone(), value.clone()))
@@ -136,10 +136,10 @@ impl Shared {
     }
 
     /// Keeps announcing the authority that signed the certificate served here, if the Secret has lost it.
-    pub fn remember(&mut self, certificate_pem: &str, until: Timestamp) {
+    pub fn keep_announcing(&mut self, certificate_pem: &str, until: Timestamp) {
         if self.certificates().all(|known| known != certificate_pem) {
             self.is_incomplete = true;
-            self.previous.insert(Previous {
+            self.previous.insert(PreviousAuthority {
                 until,
                 certificate_pem: certificate_pem.to_owned(),
             });
@@ -152,21 +152,21 @@ impl Shared {
     /// [`IssueError`] if a new authority cannot be issued.
     pub fn advance(
         mut self,
-        due: Due,
+        due: RotationStep,
         now: Timestamp,
         lifetimes: &Lifetimes,
     ) -> Result<Self, IssueError> {
         let issue = || Authority::new(COMMON_NAME, now, lifetimes.authority).map(Some);
         match due {
-            Due::Nothing | Due::Tidy => {}
-            Due::First => self.current = issue()?,
-            Due::Prepare => self.next = issue()?,
-            Due::Promote => {
+            RotationStep::Nothing | RotationStep::Tidy => {}
+            RotationStep::First => self.current = issue()?,
+            RotationStep::Prepare => self.next = issue()?,
+            RotationStep::Promote => {
                 let old = std::mem::replace(&mut self.current, self.next.take());
                 if let Some(old) = old {
                     // Twice the lifetime of a certificate, because another replica may be signing one right now.
                     let until = now.checked_add(lifetimes.leaf * 2);
-                    self.previous.insert(Previous {
+                    self.previous.insert(PreviousAuthority {
                         until: until.unwrap_or(old.life().end).min(old.life().end),
                         certificate_pem: old.certificate_pem().to_owned(),
                     });
@@ -180,7 +180,7 @@ impl Shared {
 }
 
 /// Parses the time in the key of a previous certificate.
-fn until(key: &str) -> Option<Timestamp> {
+fn parse_previous_key(key: &str) -> Option<Timestamp> {
     let seconds = key.strip_prefix(PREVIOUS.0)?.strip_suffix(PREVIOUS.1)?;
     Timestamp::from_second(seconds.parse().ok()?).ok()
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The range of machines that can reach an address, as seen from the machine that connects to it. The most dangerous comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum AddressScope {
     /// Only the machine's own link, where clouds serve credentials.
     LinkLocal,
     /// A cloud service for this machine only.
@@ -18,52 +18,56 @@ pub enum Scope {
 }
 
 /// IPv4 prefixes, with their length in bits.
-const V4: [(Ipv4Addr, u32, Scope); 6] = [
-    (Ipv4Addr::new(169, 254, 0, 0), 16, Scope::LinkLocal),
+const V4: [(Ipv4Addr, u32, AddressScope); 6] = [
+    (Ipv4Addr::new(169, 254, 0, 0), 16, AddressScope::LinkLocal),
     // Alibaba Cloud.
-    (Ipv4Addr::new(100, 100, 100, 200), 32, Scope::Metadata),
+    (
+        Ipv4Addr::new(100, 100, 100, 200),
+        32,
+        AddressScope::Metadata,
+    ),
     // WireServer of Azure.
-    (Ipv4Addr::new(168, 63, 129, 16), 32, Scope::Metadata),
+    (Ipv4Addr::new(168, 63, 129, 16), 32, AddressScope::Metadata),
     // Oracle Cloud.
-    (Ipv4Addr::new(192, 0, 0, 192), 32, Scope::Metadata),
-    (Ipv4Addr::new(127, 0, 0, 0), 8, Scope::Machine),
+    (Ipv4Addr::new(192, 0, 0, 192), 32, AddressScope::Metadata),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, AddressScope::Machine),
     // A connection to 0.0.0.0 reaches this machine.
-    (Ipv4Addr::new(0, 0, 0, 0), 8, Scope::Machine),
+    (Ipv4Addr::new(0, 0, 0, 0), 8, AddressScope::Machine),
 ];
 
 /// IPv6 prefixes, with their length in bits.
-const V6: [(Ipv6Addr, u32, Scope); 6] = [
+const V6: [(Ipv6Addr, u32, AddressScope); 6] = [
     (
         Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0),
         10,
-        Scope::LinkLocal,
+        AddressScope::LinkLocal,
     ),
     // Instance metadata of AWS, and the credentials of EKS pods.
     (
         Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
         128,
-        Scope::Metadata,
+        AddressScope::Metadata,
     ),
     (
         Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
         128,
-        Scope::Metadata,
+        AddressScope::Metadata,
     ),
     // Google Cloud.
     (
         Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
         128,
-        Scope::Metadata,
+        AddressScope::Metadata,
     ),
-    (Ipv6Addr::LOCALHOST, 128, Scope::Machine),
-    (Ipv6Addr::UNSPECIFIED, 128, Scope::Machine),
+    (Ipv6Addr::LOCALHOST, 128, AddressScope::Machine),
+    (Ipv6Addr::UNSPECIFIED, 128, AddressScope::Machine),
 ];
 
 /// Returns the scope of an address, also of an IPv4 address that is embedded in an IPv6 one.
 #[must_use]
-pub fn scope(address: IpAddr) -> Scope {
+pub fn scope(address: IpAddr) -> AddressScope {
     let v6 = match address {
-        IpAddr::V4(v4) => return of_v4(v4),
+        IpAddr::V4(v4) => return scope_v4(v4),
         IpAddr::V6(v6) => v6,
     };
     let found = V6.iter().find(|(prefix, length, _)| {
@@ -73,30 +77,30 @@ pub fn scope(address: IpAddr) -> Scope {
     if let Some((.., scope)) = found {
         return *scope;
     }
-    let embedded = embedded(v6).into_iter().map(of_v4);
-    embedded.min().unwrap_or(Scope::Other)
+    let embedded = embedded_v4(v6).into_iter().map(scope_v4);
+    embedded.min().unwrap_or(AddressScope::Other)
 }
 
 /// Whether a text is safe as a host, or as the user before it, in the arguments of a program: a shell that `ssh` starts
 /// (`ProxyCommand … %h`) reads it as one word.
 #[must_use]
-pub fn is_plain(text: &str) -> bool {
+pub fn is_safe_argument(text: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_word)
 }
 
-fn of_v4(v4: Ipv4Addr) -> Scope {
+fn scope_v4(v4: Ipv4Addr) -> AddressScope {
     let found = V4.iter().find(|(prefix, length, _)| {
         let unlike = prefix.to_bits() ^ v4.to_bits();
         unlike.leading_zeros() >= *length
     });
-    found.map_or(Scope::Other, |(.., scope)| *scope)
+    found.map_or(AddressScope::Other, |(.., scope)| *scope)
 }
 
 /// Returns every IPv4 address that may be embedded in an IPv6 address: mapped, compatible, 6to4, translated (RFC 6052 and RFC 8215),
 /// Teredo and ISATAP. In the local prefix of RFC 8215, the position depends on the network, so every position that is not padding
 /// counts.
-fn embedded(v6: Ipv6Addr) -> Vec<Ipv4Addr> {
+fn embedded_v4(v6: Ipv6Addr) -> Vec<Ipv4Addr> {
     let octets = v6.octets();
     let at = |positions: [usize; 4]| {
         let [a, b, c, d] = positions.map(|at| octets.get(at).copied().unwrap_or_default());
@@ -138,7 +142,7 @@ mod tests {
             ("fe80::1%eth0", false),
             ("`id`", false),
         ] {
-            assert_eq!(is_plain(text), expected, "{text}");
+            assert_eq!(is_safe_argument(text), expected, "{text}");
         }
     }
 
@@ -146,7 +150,7 @@ mod tests {
     fn addresses_in_every_spelling() {
         for (scope, addresses) in [
             (
-                Scope::LinkLocal,
+                AddressScope::LinkLocal,
                 &[
                     "169.254.169.254",
                     "169.254.0.1",
@@ -169,7 +173,7 @@ mod tests {
                 ][..],
             ),
             (
-                Scope::Metadata,
+                AddressScope::Metadata,
                 &[
                     "100.100.100.200",
                     "168.63.129.16",
@@ -182,7 +186,7 @@ mod tests {
                 ],
             ),
             (
-                Scope::Machine,
+                AddressScope::Machine,
                 &[
                     "127.0.0.1",
                     "127.8.8.8",
@@ -195,7 +199,7 @@ mod tests {
                 ],
             ),
             (
-                Scope::Other,
+                AddressScope::Other,
                 &[
                     "10.0.0.1",
                     "192.168.1.1",

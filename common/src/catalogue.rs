@@ -25,8 +25,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use self::author::Author;
-use self::replaces::Recorded;
-use self::unread::Unread;
+use self::replaces::ReplacementKey;
+use self::unread::UnreadCatalogue;
 use crate::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, SignaturePolicy, Support,
 };
@@ -70,7 +70,7 @@ impl fmt::Display for Origin {
 /// One version of one add-on, and its place in a catalogue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Name of the add-on.
     pub addon: String,
     /// A description in one line.
@@ -107,15 +107,15 @@ pub fn check_hash(version: &AddonVersion) -> Result<(), HashError> {
     if hash.is_empty() {
         return Ok(());
     }
-    digest::check(hash).map(drop)
+    digest::check_hash(hash).map(drop)
 }
 
-impl Entry {
+impl CatalogueEntry {
     /// Returns the `manifestHash` if it can verify content: a sha256 or a sha1.
     #[must_use]
     pub fn verifiable_hash(&self) -> Option<&str> {
         let hash = self.version.manifest_hash.as_deref();
-        hash.filter(|hash| digest::check(hash).is_ok())
+        hash.filter(|hash| digest::check_hash(hash).is_ok())
     }
 
     /// Returns the private registry for the images of an installation: its own, else the catalogue's.
@@ -131,8 +131,8 @@ impl Entry {
 
     /// Returns the fields that the replacement rules compare.
     #[must_use]
-    pub fn recorded(&self) -> Recorded<'_> {
-        Recorded::of(
+    pub fn replacement_key(&self) -> ReplacementKey<'_> {
+        ReplacementKey::new(
             &self.version.version,
             &self.version.id,
             self.version.manifest_hash.as_deref().unwrap_or_default(),
@@ -144,27 +144,27 @@ impl Entry {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
     /// The entries.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CatalogueEntry>,
     /// Catalogues that cannot be read, or whose referenced file cannot be read: the entries that they offer are unknown.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadCatalogue>,
     /// Entries that are not offered, because another catalogue holds them (semantics 2.4).
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostEntry>,
     /// The name of the only catalogue, if all entries are from one that was named.
     pub name: Option<String>,
 }
 
 /// An entry that is not offered, because another catalogue holds it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lost {
+pub struct LostEntry {
     /// The entry, as the catalogue that lost it lists it.
-    pub entry: Entry,
+    pub entry: CatalogueEntry,
     /// The name of the catalogue that holds the entry.
     pub holder: String,
 }
 
 /// Whether a catalogue offers its entries. A catalogue that is being deleted does not (semantics 1.1).
 #[must_use]
-pub fn offers(catalogue: &ObjectMeta) -> bool {
+pub fn offers_entries(catalogue: &ObjectMeta) -> bool {
     catalogue.deletion_timestamp.is_none()
 }
 
@@ -190,7 +190,7 @@ pub fn versions(objects: &[AddonCatalogue]) -> impl Iterator<Item = &AddonVersio
 impl Catalogue {
     /// Creates the entries of one catalogue spec.
     #[must_use]
-    pub fn of_spec(spec: &AddonCatalogueSpec, origin: Origin) -> Self {
+    pub fn from_spec(spec: &AddonCatalogueSpec, origin: Origin) -> Self {
         let origin = Arc::new(origin);
         let base_url = spec.base_url.clone().or_else(|| match &*origin {
             Origin::Index { location } => Some(location.clone()),
@@ -203,7 +203,7 @@ impl Catalogue {
                 .versions
                 .iter()
                 .enumerate()
-                .map(move |(j, version)| Entry {
+                .map(move |(j, version)| CatalogueEntry {
                     addon: addon.name.clone(),
                     description: addon.description.clone(),
                     support: addon.support,
@@ -211,11 +211,11 @@ impl Catalogue {
                     version: version.clone(),
                     origin: Arc::clone(origin),
                     base_url: base_url.clone(),
-                    registry: spec.registry_of(version).map(str::to_owned),
+                    registry: spec.registry_for(version).map(str::to_owned),
                     // All entries share one policy, because a catalogue may have thousands of them.
                     signature: signature
                         .clone()
-                        .or_else(|| spec.signature_of(version).cloned().map(Arc::new)),
+                        .or_else(|| spec.signature_for(version).cloned().map(Arc::new)),
                     place: format!("spec.addons[{i}].versions[{j}]"),
                     author: Author::Unknown,
                 })
@@ -229,24 +229,24 @@ impl Catalogue {
     /// Merges the entries of catalogue objects. A catalogue that is being deleted offers nothing, a source does not offer the entries
     /// that it lost to other sources, and a copy offers only what no source offers (semantics 1.1, 1.2, 2.4).
     #[must_use]
-    pub fn of_objects(objects: &[AddonCatalogue]) -> Self {
-        let (copies, sources) = offering(objects);
-        let mut merged = Self::of_sources(&sources);
-        let copied = copies.into_iter().map(Self::of_object);
-        let copied: Vec<Entry> = copied.flat_map(|copy| copy.entries).collect();
-        let known: HashSet<_> = merged.entries.iter().map(Entry::key).collect();
+    pub fn from_objects(objects: &[AddonCatalogue]) -> Self {
+        let (copies, sources) = split_offering(objects);
+        let mut merged = Self::from_sources(&sources);
+        let copied = copies.into_iter().map(Self::from_object);
+        let copied: Vec<CatalogueEntry> = copied.flat_map(|copy| copy.entries).collect();
+        let known: HashSet<_> = merged.entries.iter().map(CatalogueEntry::key).collect();
         let more = copied.iter().filter(|entry| !known.contains(&entry.key()));
-        let more: Vec<Entry> = more.cloned().collect();
+        let more: Vec<CatalogueEntry> = more.cloned().collect();
         merged.entries.extend(more);
         merged
     }
 
     /// Returns the entries of the catalogue with this name, without those that it lost to other catalogues (semantics 2.4).
     #[must_use]
-    pub fn of_named(objects: &[AddonCatalogue], name: &str) -> Self {
-        let (copies, sources) = offering(objects);
-        let mut named = Self::of_sources(&sources);
-        let copied = copies.into_iter().map(Self::of_object);
+    pub fn from_named(objects: &[AddonCatalogue], name: &str) -> Self {
+        let (copies, sources) = split_offering(objects);
+        let mut named = Self::from_sources(&sources);
+        let copied = copies.into_iter().map(Self::from_object);
         named.entries.extend(copied.flat_map(|copy| copy.entries));
         let is_named =
             |origin: &Origin| matches!(origin, Origin::Catalogue { name: it, .. } if it == name);
@@ -257,25 +257,25 @@ impl Catalogue {
     }
 
     /// Merges the entries of sources, without those that each lost to another.
-    fn of_sources(objects: &[&AddonCatalogue]) -> Self {
-        let each: Vec<Self> = objects.iter().copied().map(Self::of_object).collect();
+    fn from_sources(objects: &[&AddonCatalogue]) -> Self {
+        let each: Vec<Self> = objects.iter().copied().map(Self::from_object).collect();
         let compared = objects.iter().zip(&each).map(|(object, all)| {
             let addons = object.spec.addons.iter();
-            held::Source {
+            held::SourceCatalogue {
                 metadata: &object.metadata,
                 class: object.spec.class,
                 addons: addons.map(|addon| addon.name.as_str()).collect(),
                 entries: &all.entries,
             }
         });
-        let lost = held::lost(&compared.collect::<Vec<_>>());
+        let lost = held::find_lost_entries(&compared.collect::<Vec<_>>());
         let mut all = Self::default();
         for (position, of_one) in each.into_iter().enumerate() {
             for (at, entry) in of_one.entries.into_iter().enumerate() {
                 let holder = lost.get(&(position, at));
                 match holder.and_then(|holder| objects.get(*holder)) {
                     None => all.entries.push(entry),
-                    Some(holder) => all.lost.push(Lost {
+                    Some(holder) => all.lost.push(LostEntry {
                         holder: holder.metadata.name.clone().unwrap_or_default(),
                         entry,
                     }),
@@ -285,18 +285,18 @@ impl Catalogue {
         all
     }
 
-    fn of_object(object: &AddonCatalogue) -> Self {
+    fn from_object(object: &AddonCatalogue) -> Self {
         let origin = Origin::Catalogue {
             namespace: object.metadata.namespace.clone().unwrap_or_default(),
             name: object.metadata.name.clone().unwrap_or_default(),
         };
-        Self::of_spec(&object.spec, origin)
+        Self::from_spec(&object.spec, origin)
     }
 
     /// Returns a catalogue that cannot be read and that may list `addon`. If `catalogue` is set, only an unreadable catalogue with
     /// this name counts, or one that takes entries from it.
     #[must_use]
-    pub fn unread(&self, addon: &str, catalogue: Option<&str>) -> Option<&Unread> {
+    pub fn find_unread(&self, addon: &str, catalogue: Option<&str>) -> Option<&UnreadCatalogue> {
         let mut unread = self.unread.iter();
         unread.find(|unread| {
             let is_meant =
@@ -325,21 +325,23 @@ impl Catalogue {
 }
 
 /// Splits the catalogues that offer their entries into copies and sources.
-fn offering(objects: &[AddonCatalogue]) -> (Vec<&AddonCatalogue>, Vec<&AddonCatalogue>) {
-    let offering = objects.iter().filter(|object| offers(&object.metadata));
+fn split_offering(objects: &[AddonCatalogue]) -> (Vec<&AddonCatalogue>, Vec<&AddonCatalogue>) {
+    let offering = objects
+        .iter()
+        .filter(|object| offers_entries(&object.metadata));
     offering.partition(|object| is_copy(&object.metadata))
 }
 
 /// Explains why a catalogue does not offer an entry that it lists (semantics 2.4), in the words of the plugin, the loop and the
 /// webhook: `catalogue platform holds web 1.0.0, which catalogue custom lists as well`
 #[must_use]
-pub fn held_elsewhere(holder: &str, addon: &str, version: &str, catalogue: &str) -> String {
+pub fn describe_lost_entry(holder: &str, addon: &str, version: &str, catalogue: &str) -> String {
     format!("catalogue {holder} holds {addon} {version}, which catalogue {catalogue} lists as well")
 }
 
 /// Returns the version or, if there is none, `id ID`.
 #[must_use]
-pub fn label(version: &str, id: &str) -> String {
+pub fn version_label(version: &str, id: &str) -> String {
     match version {
         "" => format!("id {id}"),
         version => version.to_owned(),
@@ -373,7 +375,7 @@ mod tests {
             });
             let spec: AddonCatalogueSpec = serde_json::from_value(spec).unwrap();
             let location = "index.yaml".to_owned();
-            let entry = &Catalogue::of_spec(&spec, Origin::Index { location }).entries[0];
+            let entry = &Catalogue::from_spec(&spec, Origin::Index { location }).entries[0];
             let key = entry
                 .signature
                 .as_ref()

@@ -29,8 +29,8 @@ use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::traits::is_cluster_scoped;
 use crate::manifest::parse::{self, ManifestError};
 use crate::manifest::yaml::DuplicateKeys;
-use crate::manifest::{Manifest, Place, ownership};
-use class::{Class, LABELS, class};
+use crate::manifest::{FilePosition, Manifest, ownership};
+use class::{LABELS, ObjectClass, read_class};
 
 /// The namespace of objects that do not name one, as with the addon-manager (semantics 21.1).
 pub const NAMESPACE: &str = "default";
@@ -39,7 +39,7 @@ const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// A file below the directory, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct DirectoryFile {
     /// The path relative to the directory, separated by `/`.
     pub path: String,
     /// The bytes, or why they cannot be read.
@@ -50,7 +50,7 @@ pub struct File {
 
 /// Options for reading a directory.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct DirectoryOptions {
     /// Reconcile objects without a label of the addon-manager, instead of ignoring them.
     pub all: bool,
     /// The handling of repeated keys.
@@ -61,12 +61,12 @@ pub struct Options {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directory {
     /// The add-ons, sorted by path.
-    pub addons: Vec<Addon>,
+    pub addons: Vec<DirectoryEntry>,
 }
 
 /// A file or folder at the top of the directory.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Addon {
+pub struct DirectoryEntry {
     /// The name of the file without its ending, or of the folder.
     pub name: String,
     /// The name of the installation.
@@ -78,9 +78,9 @@ pub struct Addon {
     /// The manifests to apply. Objects that are only created carry our annotation for that.
     pub manifests: Vec<Manifest>,
     /// The objects that stay unchanged, and why.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredObject>,
     /// Problems of its files.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<DirectoryProblem>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// The sha256 of its files.
@@ -89,27 +89,27 @@ pub struct Addon {
 
 /// An object that has a manifest but is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ignored {
+pub struct IgnoredObject {
     /// The key as written, without a namespace if the manifest names none.
     pub key: ObjectKey,
     /// The place of the manifest.
-    pub place: Place,
+    pub place: FilePosition,
     /// The reason.
-    pub why: Reason,
+    pub why: IgnoreReason,
 }
 
 /// Why an object is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum IgnoreReason {
     /// Its labels do not ask for it to be applied.
-    Labels(class::Unmanaged),
+    Labels(class::UnmanagedReason),
     /// Two manifests define it, see [`Problem::SameObject`].
     SameObject,
 }
 
 /// A problem of a file or folder.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
+pub enum DirectoryProblem {
     /// The file cannot be read, or is empty.
     #[error("{file}: {why}")]
     Unreadable {
@@ -143,13 +143,13 @@ pub enum Problem {
         /// The object.
         key: Box<ObjectKey>,
         /// The place of the first definition.
-        first: Place,
+        first: FilePosition,
         /// The place of the second definition.
-        second: Place,
+        second: FilePosition,
     },
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for IgnoreReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Labels(why) => why.fmt(f),
@@ -158,29 +158,34 @@ impl fmt::Display for Reason {
     }
 }
 
-impl Addon {
+impl DirectoryEntry {
     /// Whether nothing of the add-on is applied, because its objects are not known.
     #[must_use]
     pub fn is_left_alone(&self) -> bool {
-        self.problems
-            .iter()
-            .any(|problem| matches!(problem, Problem::Changing { .. } | Problem::SameName { .. }))
+        self.problems.iter().any(|problem| {
+            matches!(
+                problem,
+                DirectoryProblem::Changing { .. } | DirectoryProblem::SameName { .. }
+            )
+        })
     }
 
     /// Returns why an object that the add-on does not define is kept all the same, for example because an unreadable file may define
     /// it. Returns `None` if its manifest was deleted.
     #[must_use]
-    pub fn holds(&self, key: &ObjectKey) -> Option<String> {
+    pub fn reason_to_keep(&self, key: &ObjectKey) -> Option<String> {
         let unread = self.problems.iter().find_map(|problem| match problem {
-            Problem::Unreadable { file, .. } | Problem::Changing { file } => Some(file.clone()),
-            Problem::Manifest(error) => Some(error.file().to_owned()),
-            Problem::SameName { .. } | Problem::SameObject { .. } => None,
+            DirectoryProblem::Unreadable { file, .. } | DirectoryProblem::Changing { file } => {
+                Some(file.clone())
+            }
+            DirectoryProblem::Manifest(error) => Some(error.file().to_owned()),
+            DirectoryProblem::SameName { .. } | DirectoryProblem::SameObject { .. } => None,
         });
         if let Some(file) = unread {
             return Some(format!("{file} cannot be read, and may define it"));
         }
         let mut ignored = self.ignored.iter();
-        let ignored = ignored.find(|ignored| key.is_meant_by(&ignored.key, NAMESPACE))?;
+        let ignored = ignored.find(|ignored| key.is_described_by(&ignored.key, NAMESPACE))?;
         Some(format!("{}: {}", ignored.place, ignored.why))
     }
 }
@@ -208,27 +213,27 @@ pub fn is_manifest(name: &str) -> bool {
 
 /// Reads the files of the directory `root`. Messages and places begin with this name.
 #[must_use]
-pub fn read(root: &str, mut files: Vec<File>, options: &Options) -> Directory {
+pub fn read(root: &str, mut files: Vec<DirectoryFile>, options: &DirectoryOptions) -> Directory {
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    let mut addons: BTreeMap<String, Addon> = BTreeMap::new();
+    let mut addons: BTreeMap<String, DirectoryEntry> = BTreeMap::new();
     for file in files {
         let top = file.path.split('/').next().unwrap_or_default().to_owned();
         let is_folder = top.len() < file.path.len();
         let addon = addons
             .entry(top.clone())
-            .or_insert_with(|| Addon::new(root, &top, is_folder || !is_manifest(&top)));
-        addon.add(root, file, options);
+            .or_insert_with(|| DirectoryEntry::new(root, &top, is_folder || !is_manifest(&top)));
+        addon.add_file(root, file, options);
     }
-    let mut addons: Vec<Addon> = addons.into_values().collect();
+    let mut addons: Vec<DirectoryEntry> = addons.into_values().collect();
     for addon in &mut addons {
         addon.digest = sha256(addon.digest.as_bytes());
     }
-    same_names(&mut addons);
-    same_objects(&mut addons);
+    report_same_names(&mut addons);
+    remove_same_objects(&mut addons);
     Directory { addons }
 }
 
-impl Addon {
+impl DirectoryEntry {
     fn new(root: &str, top: &str, is_folder: bool) -> Self {
         let ending = ENDINGS.iter().find_map(|ending| top.strip_suffix(ending));
         let name = ending.filter(|_| !is_folder).unwrap_or(top);
@@ -242,17 +247,20 @@ impl Addon {
         }
     }
 
-    fn add(&mut self, root: &str, file: File, options: &Options) {
+    fn add_file(&mut self, root: &str, file: DirectoryFile, options: &DirectoryOptions) {
         let name = format!("{root}/{}", file.path);
         if file.is_changing {
-            self.problems.push(Problem::Changing { file: name.clone() });
+            self.problems
+                .push(DirectoryProblem::Changing { file: name.clone() });
         }
         let bytes = match file.content {
             Ok(bytes) => bytes,
             Err(why) => {
                 self.digest
                     .push_str(&format!("unreadable  {}\n", file.path));
-                return self.problems.push(Problem::Unreadable { file: name, why });
+                return self
+                    .problems
+                    .push(DirectoryProblem::Unreadable { file: name, why });
             }
         };
         self.digest
@@ -260,38 +268,40 @@ impl Addon {
         // A program that truncates a file before writing it leaves an empty file for a moment.
         if bytes.trim_ascii().is_empty() {
             let why = "the file is empty".to_owned();
-            return self.problems.push(Problem::Unreadable { file: name, why });
+            return self
+                .problems
+                .push(DirectoryProblem::Unreadable { file: name, why });
         }
-        let parsing = parse::Options {
+        let parsing = parse::ManifestOptions {
             duplicate_keys: options.duplicate_keys,
             bare_labels: &LABELS,
-            ..parse::Options::default()
+            ..parse::ManifestOptions::default()
         };
         match parse::parse(&bytes, &name, &parsing) {
             Ok(parsed) => {
                 self.warnings.extend(parsed.warnings);
                 for manifest in parsed.manifests {
-                    self.take(manifest, options);
+                    self.add_manifest(manifest, options);
                 }
             }
             Err(error) => self.problems.push(error.into()),
         }
     }
 
-    fn take(&mut self, mut manifest: Manifest, options: &Options) {
-        match class(&manifest.object, options.all) {
-            Class::Reconcile => self.manifests.push(manifest),
-            Class::EnsureExists => {
+    fn add_manifest(&mut self, mut manifest: Manifest, options: &DirectoryOptions) {
+        match read_class(&manifest.object, options.all) {
+            ObjectClass::Reconcile => self.manifests.push(manifest),
+            ObjectClass::EnsureExists => {
                 let object = Arc::make_mut(&mut manifest.object);
                 ownership::annotate(object, ANNOTATION_APPLY, APPLY_CREATE_ONLY);
                 self.manifests.push(manifest);
             }
-            Class::Ignored(why) => {
-                if let Some(key) = ObjectKey::of(&manifest.object) {
-                    self.ignored.push(Ignored {
+            ObjectClass::Ignored(why) => {
+                if let Some(key) = ObjectKey::from_object(&manifest.object) {
+                    self.ignored.push(IgnoredObject {
                         key,
                         place: manifest.place,
-                        why: Reason::Labels(why),
+                        why: IgnoreReason::Labels(why),
                     });
                 }
             }
@@ -301,7 +311,7 @@ impl Addon {
 
 /// Reports add-ons with the same installation name, such as `dns.yaml` and `dns/`, because it is not known which one the installation
 /// belongs to.
-fn same_names(addons: &mut [Addon]) {
+fn report_same_names(addons: &mut [DirectoryEntry]) {
     let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for addon in addons.iter() {
         let same = paths.entry(addon.installation.clone()).or_default();
@@ -309,7 +319,7 @@ fn same_names(addons: &mut [Addon]) {
     }
     for addon in addons {
         if let Some([first, second, ..]) = paths.get(&addon.installation).map(Vec::as_slice) {
-            addon.problems.push(Problem::SameName {
+            addon.problems.push(DirectoryProblem::SameName {
                 first: first.clone(),
                 second: second.clone(),
             });
@@ -318,7 +328,7 @@ fn same_names(addons: &mut [Addon]) {
 }
 
 /// Returns the cluster-scoped kinds that the directory itself defines.
-fn defined_for_cluster(addons: &[Addon]) -> BTreeSet<(String, String)> {
+fn list_cluster_scoped_kinds(addons: &[DirectoryEntry]) -> BTreeSet<(String, String)> {
     let manifests = addons.iter().flat_map(|addon| &addon.manifests);
     let scopes = manifests.filter_map(|manifest| {
         let object = &manifest.object;
@@ -333,12 +343,12 @@ fn defined_for_cluster(addons: &[Addon]) -> BTreeSet<(String, String)> {
 
 /// Removes objects that are defined more than once; of identical definitions within one add-on, the first one stays. Objects of a
 /// kind whose scope is not known count as namespaced.
-fn same_objects(addons: &mut [Addon]) {
-    let defined = defined_for_cluster(addons);
+fn remove_same_objects(addons: &mut [DirectoryEntry]) {
+    let defined = list_cluster_scoped_kinds(addons);
     let mut places: BTreeMap<ObjectKey, Vec<(usize, usize)>> = BTreeMap::new();
     for (owner, addon) in addons.iter().enumerate() {
         for (index, manifest) in addon.manifests.iter().enumerate() {
-            let Some(mut key) = ObjectKey::of(&manifest.object) else {
+            let Some(mut key) = ObjectKey::from_object(&manifest.object) else {
                 continue;
             };
             let kind = (key.group.clone(), key.kind.clone());
@@ -375,7 +385,7 @@ fn same_objects(addons: &mut [Addon]) {
             }
         } else {
             dropped.extend(found);
-            refuse(addons, &all);
+            report_same_object(addons, &all);
         }
     }
     for (owner, addon) in addons.iter_mut().enumerate() {
@@ -388,27 +398,29 @@ fn same_objects(addons: &mut [Addon]) {
 }
 
 /// Reports both places in every add-on that defines the object.
-fn refuse(addons: &mut [Addon], all: &[(usize, Manifest)]) {
+fn report_same_object(addons: &mut [DirectoryEntry], all: &[(usize, Manifest)]) {
     let [(_, first), (_, second), ..] = all else {
         return;
     };
     let mut told = BTreeSet::new();
     for (owner, manifest) in all {
-        let (Some(addon), Some(key)) = (addons.get_mut(*owner), ObjectKey::of(&manifest.object))
-        else {
+        let (Some(addon), Some(key)) = (
+            addons.get_mut(*owner),
+            ObjectKey::from_object(&manifest.object),
+        ) else {
             continue;
         };
         if told.insert(*owner) {
-            addon.problems.push(Problem::SameObject {
+            addon.problems.push(DirectoryProblem::SameObject {
                 key: Box::new(key.clone()),
                 first: first.place.clone(),
                 second: second.place.clone(),
             });
         }
-        addon.ignored.push(Ignored {
+        addon.ignored.push(IgnoredObject {
             key,
             place: manifest.place.clone(),
-            why: Reason::SameObject,
+            why: IgnoreReason::SameObject,
         });
     }
 }

@@ -40,7 +40,7 @@ const RESERVED: &str = "$serde_json::private::";
 
 /// Why a text is refused. It repeats nothing of the text, which may contain secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum BoundsError {
     /// The text contains a key that serde_json reserves for itself.
     #[error("a key begins with {RESERVED}, which is reserved")]
     Key,
@@ -69,10 +69,10 @@ pub enum Refused {
 ///
 /// # Errors
 /// [`Refused::Values`].
-pub fn check_values(text: &str) -> Result<(), Refused> {
+pub fn check_values(text: &str) -> Result<(), BoundsError> {
     let bytes = text.len();
     match bytes > MAX_VALUES {
-        true => Err(Refused::Values { bytes }),
+        true => Err(BoundsError::Values { bytes }),
         false => Ok(()),
     }
 }
@@ -88,16 +88,16 @@ pub fn is_reserved(key: &str) -> bool {
 ///
 /// # Errors
 /// [`Refused`].
-pub fn check(text: &[u8], most: usize) -> Result<(), Refused> {
+pub fn check(text: &[u8], most: usize) -> Result<(), BoundsError> {
     let levels = scan(text)?;
     match levels > most {
-        true => Err(Refused::Depth { levels, most }),
+        true => Err(BoundsError::Depth { levels, most }),
         false => Ok(()),
     }
 }
 
 /// Returns the depth of a text. Refuses a reserved key and too many nodes.
-fn scan(text: &[u8]) -> Result<usize, Refused> {
+fn scan(text: &[u8]) -> Result<usize, BoundsError> {
     let (mut level, mut levels, mut nodes) = (0_usize, 0, 1_usize);
     let mut bytes = text.iter().enumerate();
     while let Some((at, &byte)) = bytes.next() {
@@ -117,7 +117,7 @@ fn scan(text: &[u8]) -> Result<usize, Refused> {
                 };
                 let quoted = text.get(at..=end).unwrap_or_default();
                 if is_key(text, end) && is_reserved_text(quoted, is_escaped) {
-                    return Err(Refused::Key);
+                    return Err(BoundsError::Key);
                 }
             }
             b'{' | b'[' => {
@@ -130,7 +130,7 @@ fn scan(text: &[u8]) -> Result<usize, Refused> {
             _ => {}
         }
         if nodes > MAX_NODES {
-            return Err(Refused::Nodes);
+            return Err(BoundsError::Nodes);
         }
     }
     Ok(levels)
@@ -139,7 +139,7 @@ fn scan(text: &[u8]) -> Result<usize, Refused> {
 /// Returns an upper bound for the scalars, lists and maps in the outer `levels` of a text, which need not be valid JSON. Each takes
 /// some memory when it is read. Deeper levels are only read where another bound applies.
 #[must_use]
-pub fn nodes(text: &[u8], levels: usize) -> usize {
+pub fn count_nodes(text: &[u8], levels: usize) -> usize {
     let (mut nodes, mut level) = (1, 0_usize);
     let (mut is_text, mut is_escaped) = (false, false);
     for byte in text {
@@ -182,7 +182,7 @@ fn is_key(text: &[u8], end: usize) -> bool {
 /// The text has another type, or is refused with [`Refused`].
 pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
     let levels = scan(text).map_err(Error::custom)?;
-    serde_json::from_slice(text).map_err(|error| with_levels(error, levels))
+    serde_json::from_slice(text).map_err(|error| add_depth(error, levels))
 }
 
 /// Reads an untrusted JSON text.
@@ -191,7 +191,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error>
 /// See [`from_slice`].
 pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
     let levels = scan(text.as_bytes()).map_err(Error::custom)?;
-    serde_json::from_str(text).map_err(|error| with_levels(error, levels))
+    serde_json::from_str(text).map_err(|error| add_depth(error, levels))
 }
 
 /// Reads a type without any [`serde_json::Value`]. Unknown fields and [`RawValue`] fields are skipped, however deep they nest and
@@ -199,7 +199,7 @@ pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
 ///
 /// # Errors
 /// The text has another type.
-pub fn outline<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
+pub fn read_outline<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
     // After one check of the whole text, strings are not checked again.
     match std::str::from_utf8(text) {
         Ok(text) => serde_json::from_str(text),
@@ -208,10 +208,10 @@ pub fn outline<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
 }
 
 /// Adds the depth to an error about a text that nests too deep. Only the message of serde_json identifies such an error.
-fn with_levels(error: Error, levels: usize) -> Error {
+fn add_depth(error: Error, levels: usize) -> Error {
     let is_too_deep = error.is_syntax() && error.to_string().starts_with("recursion limit");
     match is_too_deep {
-        true => Error::custom(Refused::Depth {
+        true => Error::custom(BoundsError::Depth {
             levels,
             most: MAX_DEPTH,
         }),
@@ -221,7 +221,7 @@ fn with_levels(error: Error, levels: usize) -> Error {
 
 /// Describes what is wrong with a text without repeating any of it, because errors of serde_json contain values.
 #[must_use]
-pub fn category(error: &Error) -> &'static str {
+pub fn describe_category(error: &Error) -> &'static str {
     match error.classify() {
         serde_json::error::Category::Io => "unreadable",
         serde_json::error::Category::Syntax => "syntax error",
@@ -232,12 +232,12 @@ pub fn category(error: &Error) -> &'static str {
 
 /// Returns why a text with a maximum depth of `most` cannot be read, without repeating any of it.
 #[must_use]
-pub fn reason(text: &[u8], error: &Error, most: usize) -> String {
+pub fn describe_refusal(text: &[u8], error: &Error, most: usize) -> String {
     match check(text, most) {
         Err(refused) => refused.to_string(),
         Ok(()) => format!(
             "{} at line {}, column {}",
-            category(error),
+            describe_category(error),
             error.line(),
             error.column()
         ),
@@ -247,7 +247,7 @@ pub fn reason(text: &[u8], error: &Error, most: usize) -> String {
 /// The part of an object that cannot be read, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: it cannot be read: {why}")]
-pub struct Unreadable {
+pub struct UnreadableField {
     /// The field, such as `spec.values`.
     pub field: &'static str,
     /// The reason, without content of the object.
@@ -257,7 +257,7 @@ pub struct Unreadable {
 /// A list in which each object is read by itself, so that an unreadable one does not affect the others.
 #[derive(Debug, Deserialize)]
 #[serde(bound = "M: DeserializeOwned + Default")]
-pub struct List<'a, M> {
+pub struct RawList<'a, M> {
     /// Metadata of the list, in a type without [`serde_json::Value`].
     #[serde(default, deserialize_with = "or_default")]
     pub metadata: M,
@@ -270,8 +270,8 @@ pub struct List<'a, M> {
 ///
 /// # Errors
 /// The text is not a list.
-pub fn list<M: DeserializeOwned + Default>(text: &[u8]) -> Result<List<'_, M>, Error> {
-    outline(text)
+pub fn read_list<M: DeserializeOwned + Default>(text: &[u8]) -> Result<RawList<'_, M>, Error> {
+    read_outline(text)
 }
 
 /// Reads a value that Go writes as `null` if it is empty.
@@ -292,19 +292,19 @@ const REDUCED: &str = "kubectl-addons.dev/unreadable";
 ///
 /// # Errors
 /// Its metadata cannot be read either.
-pub fn object(text: &str) -> Result<Value, Error> {
+pub fn read_object(text: &str) -> Result<Value, Error> {
     #[derive(Deserialize, Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Reduced {
+    struct ReducedObject {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         api_version: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         kind: String,
-        metadata: Metadata,
+        metadata: ReducedMetadata,
     }
     #[derive(Default, Deserialize, Serialize)]
     #[serde(rename_all = "camelCase", default)]
-    struct Metadata {
+    struct ReducedMetadata {
         name: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         namespace: Option<String>,
@@ -327,10 +327,10 @@ pub fn object(text: &str) -> Result<Value, Error> {
         Ok(object) => return Ok(object),
         Err(error) => error,
     };
-    let read: Reduced = outline(text.as_bytes())?;
+    let read: ReducedObject = read_outline(text.as_bytes())?;
     let mut reduced = serde_json::to_value(read)?;
     if let Some(fields) = reduced.as_object_mut() {
-        let why = reason(text.as_bytes(), &error, MAX_DEPTH);
+        let why = describe_refusal(text.as_bytes(), &error, MAX_DEPTH);
         fields.insert(REDUCED.to_owned(), why.into());
     }
     Ok(reduced)
@@ -345,36 +345,36 @@ fn each<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Err
 
 /// Returns why an object was reduced, or `None` if it is complete.
 #[must_use]
-pub fn reduced(object: &Value) -> Option<&str> {
+pub fn reduced_reason(object: &Value) -> Option<&str> {
     object.get(REDUCED)?.as_str()
 }
 
 /// Kind and name of an object, for errors about it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Named {
+pub struct ObjectName {
     kind: String,
-    metadata: NamedMetadata,
+    metadata: ObjectNameMetadata,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct NamedMetadata {
+struct ObjectNameMetadata {
     name: String,
     namespace: String,
 }
 
-impl Named {
+impl ObjectName {
     /// Reads kind and name of an object that cannot be read as a whole. They are empty if they are missing.
     #[must_use]
-    pub fn of(object: &str) -> Self {
-        outline(object.as_bytes()).unwrap_or_default()
+    pub fn read(object: &str) -> Self {
+        read_outline(object.as_bytes()).unwrap_or_default()
     }
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for ObjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NamedMetadata { name, namespace } = &self.metadata;
+        let ObjectNameMetadata { name, namespace } = &self.metadata;
         // Objects in a list often have no kind.
         let kind = match self.kind.as_str() {
             "" => "object",

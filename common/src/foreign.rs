@@ -4,40 +4,40 @@ use std::fmt;
 
 /// An untrusted text in one line, without control sequences for terminals. It cannot be mistaken for a line of our own output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Foreign(String);
+pub struct ForeignText(String);
 
-impl Foreign {
+impl ForeignText {
     /// Joins the lines of a text, and escapes the characters that control a terminal.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let text = text.replace(['\t', '\r'], " ");
         if !text.contains('\n') {
-            return Self(escaped(&text));
+            return Self(escape_controls(&text));
         }
         let lines = text.lines().map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-        Self(escaped(&lines.join("; ")))
+        Self(escape_controls(&lines.join("; ")))
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl From<Foreign> for String {
-    fn from(text: Foreign) -> Self {
+impl From<ForeignText> for String {
+    fn from(text: ForeignText) -> Self {
         text.0
     }
 }
 
 /// Escapes the characters that control a terminal, as in JSON. Line breaks and tabs stay.
 #[must_use]
-pub fn escaped(text: &str) -> String {
+pub fn escape_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if steers(c) {
+        if is_control(c) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 shown.push_str(&format!("\\u{unit:04x}"));
@@ -50,7 +50,7 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// Whether a character is a control character, changes the direction of a text, or is invisible.
-fn steers(c: char) -> bool {
+fn is_control(c: char) -> bool {
     let is_unseen = matches!(
         c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -80,7 +80,7 @@ mod tests {
                 "a\\u200b\\ufeff\\udb40\\udc41b",
             ),
         ] {
-            assert_eq!(Foreign::new(text).to_string(), shown, "{text:?}");
+            assert_eq!(ForeignText::new(text).to_string(), shown, "{text:?}");
         }
     }
 
@@ -88,7 +88,7 @@ mod tests {
     fn what_is_written_out_is_the_same_json() {
         let text = "a\u{9b}2J \u{202e}b\u{e0041}ä";
         let json = serde_json::to_string(text).unwrap();
-        let shown = escaped(&json);
+        let shown = escape_controls(&json);
         assert!(shown.is_ascii() || shown.contains('ä'), "{shown}");
         let read: String = serde_json::from_str(&shown).unwrap();
         assert_eq!(read, text);

@@ -2,7 +2,7 @@
 
 /// Returns the hex digits of `bytes`.
 #[must_use]
-pub fn of(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()
@@ -16,7 +16,7 @@ pub fn of(bytes: &[u8]) -> String {
 mod tests {
     #[test]
     fn each_byte_is_two_digits() {
-        assert_eq!(super::of(&[0x00, 0x0a, 0x5f, 0xff]), "000a5fff");
-        assert_eq!(super::of(&[]), "");
+        assert_eq!(super::encode(&[0x00, 0x0a, 0x5f, 0xff]), "000a5fff");
+        assert_eq!(super::encode(&[]), "");
     }
 }

@@ -22,12 +22,12 @@ pub struct Manifest {
     /// A JSON object with apiVersion, kind and metadata.name. Shared, because many add-ons of a directory are planned together.
     pub object: Arc<Value>,
     /// The position where it was read.
-    pub place: Place,
+    pub place: FilePosition,
 }
 
 /// A position in the input. It prints as `FILE:LINE` or `FILE:LINE:COLUMN` if these are known, else as `FILE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct FilePosition {
     /// File name or URL, as the user knows it.
     pub file: String,
     /// Line of its first byte, from 1; 0 if unknown.
@@ -36,7 +36,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for FilePosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.file)?;
         if self.line > 0 {

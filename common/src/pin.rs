@@ -43,7 +43,7 @@ pub fn check(
 /// Detects that a namespace now leads to another cluster: some of its records are pinned to another cluster than `found`, and none to
 /// `found`. If a core add-on is pinned, only core add-ons count, because the status of others is less guarded (semantics 6.5, 14.9).
 #[must_use]
-pub fn strayed<'a>(
+pub fn find_other_cluster<'a>(
     records: impl IntoIterator<Item = &'a AddonInstallation>,
     found: Option<&ClusterIdentity>,
 ) -> Option<OtherCluster> {
@@ -70,7 +70,7 @@ pub fn strayed<'a>(
 
 /// Whether, according to the record, the objects of an installation are in another cluster than the record.
 #[must_use]
-pub fn is_elsewhere(record: &AddonInstallation) -> bool {
+pub fn is_in_other_cluster(record: &AddonInstallation) -> bool {
     let cluster = record
         .status
         .as_ref()
@@ -80,7 +80,11 @@ pub fn is_elsewhere(record: &AddonInstallation) -> bool {
 
 /// Records the cluster in a status that names none or this one and, with `replaces`, in a status that names another one. The cluster
 /// is the same if its uid is, even if another Secret leads to it.
-pub fn note(status: &mut AddonInstallationStatus, found: Option<&ClusterIdentity>, replaces: bool) {
+pub fn record_cluster(
+    status: &mut AddonInstallationStatus,
+    found: Option<&ClusterIdentity>,
+    replaces: bool,
+) {
     let Some(found) = found else {
         return;
     };
@@ -156,9 +160,12 @@ mod tests {
         ];
         for (records, has_strayed) in rows {
             let found = identity("u2");
-            let strayed = strayed(records.iter().copied(), Some(&found));
+            let strayed = find_other_cluster(records.iter().copied(), Some(&found));
             assert_eq!(strayed.is_some(), has_strayed, "{records:?}");
-            assert_eq!(super::strayed(records.iter().copied(), None), None);
+            assert_eq!(
+                super::find_other_cluster(records.iter().copied(), None),
+                None
+            );
         }
     }
 
@@ -173,7 +180,7 @@ mod tests {
         ] {
             let mut status = status(recorded);
             let found = found.map(identity);
-            note(&mut status, found.as_ref(), replaces);
+            record_cluster(&mut status, found.as_ref(), replaces);
             let pinned = status.cluster.map(|cluster| cluster.kube_system_uid);
             assert_eq!(pinned.as_deref(), expected, "{recorded:?} {found:?}");
         }

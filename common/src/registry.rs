@@ -23,7 +23,7 @@ pub struct Registry {
 
 /// A source after it was rewritten to a private registry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Moved {
+pub struct RewrittenSource {
     /// The rewritten source.
     pub source: Source,
     /// The reason why the source was not rewritten, as a warning for the user.
@@ -32,7 +32,7 @@ pub struct Moved {
 
 /// Why a text is not a registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RegistryError {
+pub enum RegistryNameError {
     /// The text has a scheme, such as `https://mirror.example.com`.
     #[error("the registry {text:?} has a scheme: write HOST[:PORT][/PATH], as in {host}")]
     Scheme {
@@ -76,7 +76,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`ImageError`] for the image of a docker source.
-    pub fn rewrite_source(&self, source: &Source) -> Result<Moved, ImageError> {
+    pub fn rewrite_source(&self, source: &Source) -> Result<RewrittenSource, ImageError> {
         let mut moved = source.clone();
         let mut stays = None;
         match source.kind() {
@@ -111,7 +111,7 @@ impl Registry {
                 without_user(place)
             )
         });
-        Ok(Moved {
+        Ok(RewrittenSource {
             source: moved,
             warning,
         })
@@ -142,11 +142,11 @@ impl Registry {
 }
 
 impl FromStr for Registry {
-    type Err = RegistryError;
+    type Err = RegistryNameError;
 
-    fn from_str(text: &str) -> Result<Self, RegistryError> {
+    fn from_str(text: &str) -> Result<Self, RegistryNameError> {
         if let Some((_, host)) = text.split_once("://") {
-            return Err(RegistryError::Scheme {
+            return Err(RegistryNameError::Scheme {
                 text: text.to_owned(),
                 host: host.to_owned(),
             });
@@ -157,12 +157,12 @@ impl FromStr for Registry {
             None => (prefix, None),
         };
         if !is_host(host) || path.is_some_and(|path| !is_repository(path)) {
-            return Err(RegistryError::Format {
+            return Err(RegistryNameError::Format {
                 text: text.to_owned(),
             });
         }
         if !names_a_registry(host) {
-            return Err(RegistryError::NotAHost {
+            return Err(RegistryNameError::NotAHost {
                 text: text.to_owned(),
                 host: host.to_owned(),
             });
@@ -245,9 +245,9 @@ mod tests {
     #[test]
     fn no_registries() {
         let scheme = "oci://r.example".parse::<Registry>();
-        assert!(matches!(scheme, Err(RegistryError::Scheme { .. })));
+        assert!(matches!(scheme, Err(RegistryNameError::Scheme { .. })));
         let word = "mirror/addons".parse::<Registry>();
-        assert!(matches!(word, Err(RegistryError::NotAHost { .. })));
+        assert!(matches!(word, Err(RegistryNameError::NotAHost { .. })));
         for text in [
             "",
             "/",
@@ -260,7 +260,7 @@ mod tests {
         ] {
             let read = text.parse::<Registry>();
             assert!(
-                matches!(read, Err(RegistryError::Format { .. })),
+                matches!(read, Err(RegistryNameError::Format { .. })),
                 "{text:?}"
             );
         }

@@ -19,21 +19,21 @@ use serde_json::Value;
 
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::traits::defined_kind;
-use crate::manifest::{Manifest, Place};
-use check::{Check, Finding};
+use crate::manifest::{FilePosition, Manifest};
+use check::{SchemaChecker, SchemaFinding};
 
 /// Maximum number of problems that are listed.
-const TOLD: usize = 50;
+const MAX_LISTED: usize = 50;
 
 /// The schemas of the definitions of a command, for the kinds of which the same command has objects.
 #[derive(Clone, Debug, Default)]
-pub struct Schemas {
-    schemas: BTreeMap<Gvk, Schema>,
+pub struct CrdSchemas {
+    schemas: BTreeMap<Gvk, CrdSchema>,
 }
 
 /// The schema of one version of a definition.
 #[derive(Clone, Debug)]
-struct Schema {
+struct CrdSchema {
     /// Name of the definition.
     definition: String,
     /// The openAPIV3Schema.
@@ -53,7 +53,7 @@ pub struct SchemaError {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SchemaProblem {
     /// Position of the object.
-    pub place: Place,
+    pub place: FilePosition,
     /// The object.
     pub key: ObjectKey,
     /// Path of the field: `spec.rules[2].host`.
@@ -80,10 +80,10 @@ impl fmt::Display for SchemaProblem {
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("custom resources do not fit the definitions that come with them; correct the manifest:")?;
-        for problem in self.problems.iter().take(TOLD) {
+        for problem in self.problems.iter().take(MAX_LISTED) {
             write!(f, "\n{problem}")?;
         }
-        match self.problems.len().saturating_sub(TOLD) {
+        match self.problems.len().saturating_sub(MAX_LISTED) {
             0 => Ok(()),
             more => write!(f, "\nand {more} more"),
         }
@@ -92,9 +92,9 @@ impl fmt::Display for SchemaError {
 
 impl std::error::Error for SchemaError {}
 
-impl Schemas {
+impl CrdSchemas {
     /// Collects the schemas of all definitions among `manifests` (those of all add-ons of a command) that apply to one of the manifests.
-    pub fn of<'a>(manifests: impl Iterator<Item = &'a Manifest> + Clone) -> Self {
+    pub fn from_manifests<'a>(manifests: impl Iterator<Item = &'a Manifest> + Clone) -> Self {
         let wanted: BTreeSet<Gvk> = manifests
             .clone()
             .filter_map(|manifest| Gvk::of(&manifest.object))
@@ -104,7 +104,7 @@ impl Schemas {
             let Some((group, kind)) = defined_kind(&manifest.object) else {
                 continue;
             };
-            for version in versions(&manifest.object) {
+            for version in definition_versions(&manifest.object) {
                 let name = version.get("name").and_then(Value::as_str);
                 let gvk = Gvk {
                     group: group.clone(),
@@ -116,7 +116,7 @@ impl Schemas {
                     continue;
                 };
                 let definition = manifest.object.pointer("/metadata/name");
-                let schema = Schema {
+                let schema = CrdSchema {
                     definition: definition
                         .and_then(Value::as_str)
                         .unwrap_or_default()
@@ -140,7 +140,7 @@ impl Schemas {
         let mut warnings = BTreeSet::new();
         for manifest in manifests {
             let object = &manifest.object;
-            let (Some(gvk), Some(key)) = (Gvk::of(object), ObjectKey::of(object)) else {
+            let (Some(gvk), Some(key)) = (Gvk::of(object), ObjectKey::from_object(object)) else {
                 continue;
             };
             let Some(schema) = self.schemas.get(&gvk) else {
@@ -153,22 +153,22 @@ impl Schemas {
                 ));
             }
             let place = &manifest.place;
-            for finding in Check::root(&schema.root, object) {
+            for finding in SchemaChecker::check_root(&schema.root, object) {
                 match finding {
-                    Finding::Problem { path, message } => problems.push(SchemaProblem {
+                    SchemaFinding::Problem { path, message } => problems.push(SchemaProblem {
                         place: place.clone(),
                         key: key.clone(),
                         path,
                         message,
                         definition: schema.definition.clone(),
                     }),
-                    Finding::Unknown { path, near } => {
-                        let meant = meant(near.as_deref());
+                    SchemaFinding::Unknown { path, near } => {
+                        let meant = suggestion(near.as_deref());
                         warnings.insert(format!(
                             "{place}: {key}: {path} is unknown and will be dropped{meant}"
                         ));
                     }
-                    Finding::Note(note) => {
+                    SchemaFinding::Note(note) => {
                         warnings.insert(format!("{place}: {key}: {note}"));
                     }
                 }
@@ -185,12 +185,12 @@ impl Schemas {
 /// Returns why the API server would refuse an object by an openAPIV3Schema, as pairs of path and message: `spec.a`, and `must be a string,
 /// not a list`.
 #[must_use]
-pub fn problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
-    let findings = Check::root(schema, object).into_iter();
+pub fn find_problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
+    let findings = SchemaChecker::check_root(schema, object).into_iter();
     findings
         .filter_map(|finding| match finding {
-            Finding::Problem { path, message } => Some((path, message)),
-            Finding::Unknown { .. } | Finding::Note(_) => None,
+            SchemaFinding::Problem { path, message } => Some((path, message)),
+            SchemaFinding::Unknown { .. } | SchemaFinding::Note(_) => None,
         })
         .collect()
 }
@@ -198,27 +198,27 @@ pub fn problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
 /// Returns why `fieldValidation=Strict` would refuse an object by an openAPIV3Schema, including unknown fields, as pairs of path and
 /// message.
 #[must_use]
-pub fn strict(schema: &Value, object: &Value) -> Vec<(String, String)> {
-    let findings = Check::root(schema, object).into_iter();
+pub fn find_strict_problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
+    let findings = SchemaChecker::check_root(schema, object).into_iter();
     findings
         .filter_map(|finding| match finding {
-            Finding::Problem { path, message } => Some((path, message)),
-            Finding::Unknown { path, near } => {
-                let message = format!("unknown field{}", meant(near.as_deref()));
+            SchemaFinding::Problem { path, message } => Some((path, message)),
+            SchemaFinding::Unknown { path, near } => {
+                let message = format!("unknown field{}", suggestion(near.as_deref()));
                 Some((path, message))
             }
-            Finding::Note(_) => None,
+            SchemaFinding::Note(_) => None,
         })
         .collect()
 }
 
 /// Suggests the field that an unknown one may stand for.
-fn meant(near: Option<&str>) -> String {
+fn suggestion(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// Iterates over the versions of a definition.
-pub fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+pub fn definition_versions(definition: &Value) -> impl Iterator<Item = &Value> {
     let versions = definition.pointer("/spec/versions");
     versions.and_then(Value::as_array).into_iter().flatten()
 }

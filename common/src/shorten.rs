@@ -2,7 +2,7 @@
 
 /// Shortens a text to at most `most` characters. If characters are left out, the last one is `…`.
 #[must_use]
-pub fn shortened(mut text: String, most: usize) -> String {
+pub fn shorten(mut text: String, most: usize) -> String {
     if text.char_indices().nth(most).is_some() {
         let end = text.char_indices().nth(most.saturating_sub(1));
         text.truncate(end.map_or(0, |(end, _)| end));
@@ -25,7 +25,7 @@ mod tests {
             ("éééé", 3, "éé…"),
             ("ab", 1, "…"),
         ] {
-            assert_eq!(shortened(text.to_owned(), most), expected);
+            assert_eq!(shorten(text.to_owned(), most), expected);
         }
     }
 }

@@ -17,27 +17,27 @@ const SUFFIX_CLUSTER_API: &str = "-kubeconfig";
 
 /// The cluster that a namespace stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum NamespaceCluster {
     /// This cluster.
-    Here,
+    ThisCluster,
     /// The cluster that the kubeconfig in this Secret leads to.
-    There(Location),
+    OtherCluster(KubeconfigLocation),
     /// No cluster.
-    Nowhere,
+    NoCluster,
     /// The namespace does not exist.
-    Absent,
+    NoNamespace,
 }
 
 /// The location of a kubeconfig, in the namespace that stands for the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
+pub struct KubeconfigLocation {
     /// The name of the Secret.
     pub secret: String,
 }
 
 /// Why it is not known which cluster a namespace stands for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StandingError {
+pub enum NamespaceClusterError {
     /// The namespace has two labels that exclude each other.
     #[error(
         "namespace {namespace} has the labels {LABEL_CLUSTER}={CLUSTER_LOCAL} and {LABEL_KUBECONFIG_SECRET}: it stands either for \
@@ -63,24 +63,24 @@ pub enum StandingError {
 ///
 /// # Errors
 /// [`StandingError`].
-pub fn by_labels(
+pub fn cluster_from_labels(
     namespace: &str,
     labels: &BTreeMap<String, String>,
-) -> Result<Standing, StandingError> {
+) -> Result<NamespaceCluster, NamespaceClusterError> {
     let is_here = labels
         .get(LABEL_CLUSTER)
         .is_some_and(|value| value == CLUSTER_LOCAL);
     let secret = labels.get(LABEL_KUBECONFIG_SECRET);
     match (is_here, secret) {
-        (false, None) => Ok(Standing::Nowhere),
-        _ if is_reserved(namespace) => Err(StandingError::Reserved {
+        (false, None) => Ok(NamespaceCluster::NoCluster),
+        _ if is_reserved(namespace) => Err(NamespaceClusterError::Reserved {
             namespace: namespace.to_owned(),
         }),
-        (true, None) => Ok(Standing::Here),
-        (false, Some(secret)) => Ok(Standing::There(Location {
+        (true, None) => Ok(NamespaceCluster::ThisCluster),
+        (false, Some(secret)) => Ok(NamespaceCluster::OtherCluster(KubeconfigLocation {
             secret: secret.clone(),
         })),
-        (true, Some(_)) => Err(StandingError::Both {
+        (true, Some(_)) => Err(NamespaceClusterError::Both {
             namespace: namespace.to_owned(),
         }),
     }
@@ -116,7 +116,7 @@ impl DeletedCluster {
     /// must match, and the Cluster must not be younger than the core add-ons: otherwise, anyone who may create a Cluster there could
     /// remove the guard from core add-ons (semantics 14.6).
     #[must_use]
-    pub fn is_of(
+    pub fn is_cluster_of(
         &self,
         namespace: &str,
         labels: &BTreeMap<String, String>,
@@ -176,7 +176,7 @@ mod tests {
             (of_kkp.clone(), "cluster-shop", &labels(&[]), true, true),
             (of_kkp, "team", &named, true, false),
         ] {
-            let is_of = cluster.is_of(namespace, labels, &[dns(is_core)]);
+            let is_of = cluster.is_cluster_of(namespace, labels, &[dns(is_core)]);
             assert_eq!(is_of, expected, "{cluster:?} {namespace} {labels:?}");
         }
     }
@@ -191,22 +191,25 @@ mod tests {
     fn labels_alone_tell() {
         let local = (LABEL_CLUSTER, CLUSTER_LOCAL);
         let remote = (LABEL_KUBECONFIG_SECRET, "shop");
-        let there = Standing::There(Location {
+        let there = NamespaceCluster::OtherCluster(KubeconfigLocation {
             secret: "shop".to_owned(),
         });
         for (given, expected) in [
-            (labels(&[]), Ok(Standing::Nowhere)),
-            (labels(&[(LABEL_CLUSTER, "other")]), Ok(Standing::Nowhere)),
-            (labels(&[local]), Ok(Standing::Here)),
+            (labels(&[]), Ok(NamespaceCluster::NoCluster)),
+            (
+                labels(&[(LABEL_CLUSTER, "other")]),
+                Ok(NamespaceCluster::NoCluster),
+            ),
+            (labels(&[local]), Ok(NamespaceCluster::ThisCluster)),
             (labels(&[remote]), Ok(there)),
             (
                 labels(&[local, remote]),
-                Err(StandingError::Both {
+                Err(NamespaceClusterError::Both {
                     namespace: "a".to_owned(),
                 }),
             ),
         ] {
-            assert_eq!(by_labels("a", &given), expected, "{given:?}");
+            assert_eq!(cluster_from_labels("a", &given), expected, "{given:?}");
         }
     }
 
@@ -217,12 +220,15 @@ mod tests {
                 (LABEL_CLUSTER, CLUSTER_LOCAL),
                 (LABEL_KUBECONFIG_SECRET, "k"),
             ] {
-                let expected = Err(StandingError::Reserved {
+                let expected = Err(NamespaceClusterError::Reserved {
                     namespace: namespace.to_owned(),
                 });
-                assert_eq!(by_labels(namespace, &labels(&[label])), expected);
+                assert_eq!(cluster_from_labels(namespace, &labels(&[label])), expected);
             }
-            assert_eq!(by_labels(namespace, &labels(&[])), Ok(Standing::Nowhere));
+            assert_eq!(
+                cluster_from_labels(namespace, &labels(&[])),
+                Ok(NamespaceCluster::NoCluster)
+            );
         }
     }
 }

@@ -14,9 +14,9 @@ pub mod set;
 
 use serde_json::{Map, Number, Value};
 
-use crate::manifest::Place;
+use crate::manifest::FilePosition;
 use crate::manifest::yaml::{YamlOptions, YamlProblem, documents};
-use set::SetError;
+use set::AssignmentError;
 
 /// Why values cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum ValuesError {
     #[error("{place}: cannot be read as YAML")]
     Yaml {
         /// Position of the problem.
-        place: Place,
+        place: FilePosition,
         /// What is wrong.
         #[source]
         problem: YamlProblem,
@@ -35,7 +35,7 @@ pub enum ValuesError {
     #[error("{place}: values are one map, as in `replicas: 3`")]
     NotAMap {
         /// Position of the value.
-        place: Place,
+        place: FilePosition,
     },
     /// The API server would change a number.
     #[error(
@@ -60,7 +60,7 @@ pub enum ValuesError {
         path: String,
         /// What is wrong.
         #[source]
-        problem: SetError,
+        problem: AssignmentError,
     },
 }
 
@@ -69,7 +69,7 @@ pub enum ValuesError {
 /// # Errors
 /// [`ValuesError`]; `file` is the file name in its positions.
 pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
-    let place = |line, column| Place {
+    let place = |line, column| FilePosition {
         file: file.to_owned(),
         line,
         column,
@@ -90,7 +90,7 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
         }
     }
     let mut path = Vec::new();
-    if changed_number(&values, &mut path) {
+    if find_changed_number(&values, &mut path) {
         return Err(ValuesError::TooManyDigits {
             file: file.to_owned(),
             path: path.join("."),
@@ -105,21 +105,21 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
 
 /// Returns whether the API server stores a number unchanged. It stores a whole number beyond 64 bits with sign as a floating point number,
 /// which has fewer digits.
-fn is_kept(number: &Number) -> bool {
+fn is_stored_exactly(number: &Number) -> bool {
     !number.is_u64() || number.is_i64()
 }
 
 /// Looks for the first number that the API server would change. If it returns true, `path` is the path of that number.
-fn changed_number(value: &Value, path: &mut Vec<String>) -> bool {
+fn find_changed_number(value: &Value, path: &mut Vec<String>) -> bool {
     match value {
-        Value::Number(number) => !is_kept(number),
+        Value::Number(number) => !is_stored_exactly(number),
         Value::Object(map) => map.iter().any(|(key, value)| {
             path.push(key.clone());
-            changed_number(value, path) || path.pop().is_none()
+            find_changed_number(value, path) || path.pop().is_none()
         }),
         Value::Array(items) => items.iter().enumerate().any(|(index, value)| {
             path.push(index.to_string());
-            changed_number(value, path) || path.pop().is_none()
+            find_changed_number(value, path) || path.pop().is_none()
         }),
         _ => false,
     }

@@ -3,7 +3,7 @@
 
 use addons_engine::EngineError;
 use addons_engine::error::StaleReason;
-use addons_operation::{OperationError, Outcome};
+use addons_operation::{InstallationOutcome, OperationError};
 use anyhow::Result;
 
 use crate::exit::Exit;
@@ -22,7 +22,7 @@ pub async fn once_more(work: impl AsyncFn() -> Result<Exit>) -> Result<Exit> {
 
 /// Whether an error means that another client was faster. If so, prints a note.
 pub fn is_overtaken(error: &anyhow::Error) -> bool {
-    let what = error.downcast_ref().and_then(changed);
+    let what = error.downcast_ref().and_then(describe_stale);
     if let Some(what) = &what {
         output::note(&format!("{what}; planning again"));
     }
@@ -34,10 +34,12 @@ pub fn is_overtaken(error: &anyhow::Error) -> bool {
 ///
 /// # Errors
 /// The error of the only installation.
-pub fn checked(mut outcomes: Vec<Outcome>) -> Result<Vec<Outcome>, Box<OperationError>> {
-    let is_stale = |one: &mut Outcome| {
+pub fn check_outcomes(
+    mut outcomes: Vec<InstallationOutcome>,
+) -> Result<Vec<InstallationOutcome>, Box<OperationError>> {
+    let is_stale = |one: &mut InstallationOutcome| {
         let error = one.result.as_ref().err();
-        error.is_some_and(|error| changed(error).is_some())
+        error.is_some_and(|error| describe_stale(error).is_some())
     };
     if outcomes.len() == 1
         && let Some(stale) = outcomes.pop_if(is_stale)
@@ -47,7 +49,7 @@ pub fn checked(mut outcomes: Vec<Outcome>) -> Result<Vec<Outcome>, Box<Operation
     Ok(outcomes)
 }
 
-fn changed(error: &OperationError) -> Option<String> {
+fn describe_stale(error: &OperationError) -> Option<String> {
     match error.root() {
         OperationError::Engine(EngineError::Stale {
             installation,

@@ -7,17 +7,19 @@ use addons_engine::{Failure, OperationStage, Report};
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::health;
 use addons_operation::plan::ask_about_removals;
-use addons_operation::{Interruption, OperationError, Outcome, Plan, Planned};
+use addons_operation::{
+    InstallationOutcome, Interruption, OperationError, Plan, PlannedInstallation,
+};
 use addons_plan::standing::object::ObjectHealth;
 use addons_plan::{InstallationPlan, Verb};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 
-use crate::cli::operation::{Change, DryRun, Run};
+use crate::cli::operation::{ChangeArgs, DryRunMode, RunArgs};
 use crate::events;
 use crate::exit::Exit;
-use crate::interrupt::{Asked, Writing};
+use crate::interrupt::{SignalReceiver, WritingGuard};
 use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::words::dry_run as told;
@@ -30,7 +32,7 @@ pub const UNCHANGED: &str = "dry run: nothing was changed";
 
 /// The user did not agree, or could not be asked. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum Declined {
+pub enum ConfirmationError {
     /// There is no terminal to ask on.
     #[error("cannot ask for confirmation without a terminal; to go ahead unasked, add --yes")]
     NoTerminal,
@@ -59,17 +61,20 @@ pub fn check_named(session: &Session, plan: &Plan) -> Result<()> {
 ///
 /// # Errors
 /// Nothing was written: the user declined, there is no terminal to ask on, or the CRDs are missing.
-pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit> {
-    up_to_date(session, &plan).await?;
+pub async fn run(session: &Session, plan: Plan, change: &ChangeArgs) -> Result<Exit> {
+    report_up_to_date(session, &plan).await?;
     if plan.is_empty() {
         // The next wave also waits for installations that are up to date.
-        if let Some(turn) = session.turn().filter(|_| change.dry_run == DryRun::None) {
-            turn.take(&plan).await?;
+        if let Some(turn) = session
+            .turn()
+            .filter(|_| change.dry_run == DryRunMode::None)
+        {
+            turn.wait_for_turn(&plan).await?;
         }
         return Ok(Exit::Done);
     }
-    if change.dry_run != DryRun::None {
-        return show(session, plan, change.dry_run).await;
+    if change.dry_run != DryRunMode::None {
+        return show_dry_run(session, plan, change.dry_run).await;
     }
     if let Err(refusal) = plan.check_breakages() {
         announce(session, &plan);
@@ -83,7 +88,7 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
 ///
 /// Nothing was written: the user declined, there is no terminal to ask on, or the CRDs are missing. Or the user pressed Ctrl-C while helm
 /// was running.
-pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
+pub async fn execute(session: &Session, plan: Plan, run: &RunArgs, define: bool) -> Result<Exit> {
     announce(session, &plan);
     execute_announced(session, plan, run, define).await
 }
@@ -95,31 +100,36 @@ pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> 
 pub async fn execute_announced(
     session: &Session,
     plan: Plan,
-    run: &Run,
+    run: &RunArgs,
     define: bool,
 ) -> Result<Exit> {
     plan.check_refusals().map_err(OperationError::from)?;
     let plan = accept_migrations(plan, run.yes)?;
     let plan = accept_recreations(plan, run.yes)?;
     match session.turn() {
-        Some(turn) => turn.take(&plan).await?,
+        Some(turn) => turn.wait_for_turn(&plan).await?,
         None if run.yes => {}
-        None => confirm(question(&plan))?,
+        None => confirm(confirmation_question(&plan))?,
     }
-    carry_out(session, plan, run, define).await
+    execute_confirmed(session, plan, run, define).await
 }
 
 /// Executes a plan that was announced and confirmed, and reports. `define` says that the CRDs may be installed.
 ///
 /// # Errors
 /// Nothing was written: the CRDs are missing. Or the user pressed Ctrl-C while helm was running.
-pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
+pub async fn execute_confirmed(
+    session: &Session,
+    plan: Plan,
+    run: &RunArgs,
+    define: bool,
+) -> Result<Exit> {
     let plan = Arc::new(plan);
-    let work = interruptible(async |interruption| {
-        let done = carry_out_until(session, &plan, run, define, interruption).await;
+    let work = run_interruptible(async |interruption| {
+        let done = execute_until(session, &plan, run, define, interruption).await;
         done.inspect_err(|error| {
             if matches!(error, OperationError::Interrupted(_)) {
-                interrupted(&plan, interruption);
+                print_continuation(&plan, interruption);
             }
         })
     });
@@ -128,57 +138,57 @@ pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -
 }
 
 /// Prints how to continue an interrupted plan.
-fn interrupted(plan: &Plan, interruption: &Interruption) {
-    let stage = |planned: &Planned| interruption.stage(&planned.plan.installation);
+fn print_continuation(plan: &Plan, interruption: &Interruption) {
+    let stage = |planned: &PlannedInstallation| interruption.stage(&planned.plan.installation);
     // No record has the typed values yet.
-    let is_open = |planned: &Planned| {
+    let is_open = |planned: &PlannedInstallation| {
         let is_new = matches!(planned.plan.verb, Verb::Install | Verb::Adopt);
         is_new && stage(planned).is_none()
     };
     if plan.installations.iter().any(is_open) {
-        return output::note(&format!("continue: {}", typed::same()));
+        return output::note(&format!("continue: {}", typed::same_command()));
     }
     let mut told = Vec::new();
     for planned in &plan.installations {
-        let again = words::again(&planned.plan, &plan.choices);
+        let again = words::continue_command(&planned.plan, &plan.choices);
         if stage(planned) == Some(OperationStage::Done) || told.contains(&again) {
             continue;
         }
         output::note(&format!("continue: {again}"));
         told.push(again);
-        if let Some(back) = words::atomic::rollback(planned, &plan.choices) {
+        if let Some(back) = words::atomic::rollback_command(planned, &plan.choices) {
             output::note(&format!("go back:  {back}"));
         }
     }
 }
 
 /// The report of each installation.
-pub type Reports = Vec<(InstallationName, Report)>;
+pub type InstallationReports = Vec<(InstallationName, Report)>;
 
 /// Executes a plan as part of a longer operation with its own interruption.
 ///
 /// # Errors
 /// As [`carry_out`].
-pub async fn carry_out_until(
+pub async fn execute_until(
     session: &Session,
     plan: &Arc<Plan>,
-    run: &Run,
+    run: &RunArgs,
     define: bool,
     interruption: &Interruption,
-) -> Result<(Exit, Reports), OperationError> {
-    let how = choices::run(run, define);
+) -> Result<(Exit, InstallationReports), OperationError> {
+    let how = choices::parse_run(run, define);
     session.display.begin(plan, is_brief(session, plan));
     let outcomes = execute_plan(session.ctx(), plan, &how, interruption).await;
     session.display.end();
-    let outcomes = again::checked(outcomes?).map_err(|error| *error)?;
-    Ok(report(plan, outcomes, run.wait))
+    let outcomes = again::check_outcomes(outcomes?).map_err(|error| *error)?;
+    Ok(report_outcomes(plan, outcomes, run.wait))
 }
 
 /// Runs work that writes and that Ctrl-C interrupts in an orderly way.
-pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
+pub async fn run_interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
     let interruption = Interruption::default();
-    let (writing, asked) = Writing::begin();
-    let listening = of_cluster::spawn(listen(asked, interruption.clone()));
+    let (writing, asked) = WritingGuard::begin();
+    let listening = of_cluster::spawn_labelled(forward_signals(asked, interruption.clone()));
     let done = work(&interruption).await;
     listening.abort();
     drop(writing);
@@ -186,7 +196,7 @@ pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
 }
 
 /// Interrupts the operation on the first Ctrl-C or SIGTERM: helm may finish, and the locks are released. Stops it at once on the second.
-async fn listen(mut asked: Asked, interruption: Interruption) {
+async fn forward_signals(mut asked: SignalReceiver, interruption: Interruption) {
     asked.next().await;
     output::note("interrupted; ending the operation (press Ctrl-C again to stop at once)");
     interruption.interrupt();
@@ -194,36 +204,40 @@ async fn listen(mut asked: Asked, interruption: Interruption) {
     interruption.force();
 }
 
-fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) {
+fn report_outcomes(
+    plan: &Plan,
+    outcomes: Vec<InstallationOutcome>,
+    waited: bool,
+) -> (Exit, InstallationReports) {
     let mut worst = Exit::Done;
     let mut skipped = false;
     let mut reports = Vec::new();
     for (planned, outcome) in plan.installations.iter().zip(outcomes) {
         let exit = match outcome.result {
             Ok(report) => {
-                let text = words::report(planned, &plan.choices, &report, waited);
+                let text = words::describe_report(planned, &plan.choices, &report, waited);
                 output::note(text.trim_end());
-                events::reported(&planned.plan, Some(&report), of_whole_report(&report));
+                events::emit_reported(&planned.plan, Some(&report), exit_of_report(&report));
                 skipped |= !report.skipped.is_empty();
                 let kops = planned.plan.kops.as_ref();
                 if report.is_done() && kops.is_some_and(|kops| kops.after.is_some()) {
                     // In the words of kops' tool.
                     output::note(&format!("Updated {:?}", planned.plan.addon));
                 }
-                let exit = of_report(&report);
+                let exit = exit_without_skipped(&report);
                 reports.push((outcome.installation, report));
                 exit
             }
             Err(error) => {
                 let error = anyhow::Error::from(error);
-                let exit = output::failure(&error);
-                events::reported(&planned.plan, None, exit);
+                let exit = output::report_failure(&error);
+                events::emit_reported(&planned.plan, None, exit);
                 exit
             }
         };
         worst = worst.max(exit);
     }
-    (of_skipped(worst, skipped), reports)
+    (exit_with_skipped(worst, skipped), reports)
 }
 
 /// Names the installations that are up to date, and warns about those that are not healthy, because an upgrade restores edited or deleted
@@ -231,14 +245,14 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
-    events::up_to_date(plan);
+pub async fn report_up_to_date(session: &Session, plan: &Plan) -> Result<()> {
+    events::emit_up_to_date(plan);
     for resolved in &plan.up_to_date {
         // The installed version may be newer than that of the chosen entry.
         let existing = resolved.existing.as_ref();
         let label = match existing.and_then(AddonInstallation::installed) {
-            Some(installed) => words::label(installed),
-            None => words::label(&resolved.target(&Default::default())),
+            Some(installed) => words::version_label(installed),
+            None => words::version_label(&resolved.target(&Default::default())),
         };
         output::note(&format!("{}  {label}  nothing to do", resolved.name.name));
     }
@@ -249,25 +263,25 @@ pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
     }
     // With several installations, kinds that the caller may not list in all namespaces are unknown, and not reported.
     let by_namespace = records.len() == 1;
-    let troubles = health::troubles(session.cluster().await?, &records, by_namespace).await?;
+    let troubles = health::find_troubles(session.cluster().await?, &records, by_namespace).await?;
     for record in records {
-        let Some(health) = troubles.get(&health::owner(record)) else {
+        let Some(health) = troubles.get(&health::owner_of(record)) else {
             continue;
         };
         if !health.objects.iter().any(ObjectHealth::is_trouble) {
             continue;
         }
-        let state = health::state(session.ctx(), record, health, None).await?;
+        let state = health::installation_state(session.ctx(), record, health, None).await?;
         let name = record.metadata.name.as_deref().unwrap_or_default();
         let namespace = record.metadata.namespace.as_deref();
         let mut troubles = health.objects.iter().filter(|one| one.is_trouble());
         let lines = if troubles.any(ObjectHealth::is_restorable) {
-            hint::fix(&hint::restored_by(record))
+            hint::fix_line(&hint::restore_command(record))
         } else {
             let namespace = namespace.unwrap_or_default();
-            hint::look(&format!("kubectl addons status {name} -n {namespace}"))
+            hint::look_line(&format!("kubectl addons status {name} -n {namespace}"))
         };
-        output::warn(&format!("{name} is {state}{}", hint::below(&lines)));
+        output::warn(&format!("{name} is {state}{}", hint::indent_lines(&lines)));
     }
     Ok(())
 }
@@ -277,32 +291,32 @@ pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
 /// # Errors
 /// The server refuses something, or the user has not accepted what the plan needs.
 pub async fn propose(session: &Session, plan: &Plan) -> Result<()> {
-    up_to_date(session, plan).await?;
+    report_up_to_date(session, plan).await?;
     announce(session, plan);
     Ok(plan.check()?)
 }
 
 /// Whether each installation gets a single line: on a terminal with several installations and without `-v`.
 fn is_brief(session: &Session, plan: &Plan) -> bool {
-    output::live() && session.global().verbosity == 0 && plan.installations.len() > 1
+    output::can_move_cursor() && session.global().verbosity == 0 && plan.installations.len() > 1
 }
 
 /// Shows what a plan will do.
 pub fn announce(session: &Session, plan: &Plan) {
-    announce_with(session, plan, told::unjudged);
+    announce_with(session, plan, told::describe_unjudged);
 }
 
 /// Shows what a plan will do. `unjudged` describes the writes that the server could not judge.
 fn announce_with(session: &Session, plan: &Plan, unjudged: fn(&InstallationPlan) -> String) {
-    events::planned(plan);
-    let text = words::first(plan);
+    events::emit_planned(plan);
+    let text = words::describe_preparation(plan);
     if !text.is_empty() {
         output::note(text.trim_end());
     }
     if is_brief(session, plan) {
-        return output::note(words::brief::plans(plan, unjudged).trim_end());
+        return output::note(words::brief::describe_briefly(plan, unjudged).trim_end());
     }
-    for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
+    for (planned, text) in plan.installations.iter().zip(words::describe_plans(plan)) {
         let unjudged = unjudged(&planned.plan);
         output::note(format!("{text}{unjudged}").trim_end());
     }
@@ -312,10 +326,10 @@ fn announce_with(session: &Session, plan: &Plan, unjudged: fn(&InstallationPlan)
 ///
 /// # Errors
 /// The server cannot be reached or refuses a write, or the user has not accepted what the plan needs.
-pub async fn show(session: &Session, mut plan: Plan, mode: DryRun) -> Result<Exit> {
-    if mode == DryRun::Server {
+pub async fn show_dry_run(session: &Session, mut plan: Plan, mode: DryRunMode) -> Result<Exit> {
+    if mode == DryRunMode::Server {
         ask_about_removals(session.ctx(), &mut plan).await?;
-        announce_with(session, &plan, told::unchecked);
+        announce_with(session, &plan, told::describe_unchecked);
         output::note(UNCHANGED);
     } else {
         preview(session, &plan);
@@ -332,27 +346,27 @@ pub fn preview(session: &Session, plan: &Plan) -> Exit {
 }
 
 /// Returns the highest exit code of the objects of an installation (semantics 17.5).
-pub fn of_whole_report(report: &Report) -> Exit {
-    of_skipped(of_report(report), !report.skipped.is_empty())
+pub fn exit_of_report(report: &Report) -> Exit {
+    exit_with_skipped(exit_without_skipped(report), !report.skipped.is_empty())
 }
 
 /// Returns the highest exit code of the objects except skipped ones. See [`of_skipped`].
-fn of_report(report: &Report) -> Exit {
+fn exit_without_skipped(report: &Report) -> Exit {
     let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
     not_ready
         .max()
         .unwrap_or(Exit::Done)
-        .max(of_failures(&report.failed))
+        .max(exit_of_failures(&report.failed))
 }
 
 /// Returns the highest exit code of failed objects.
-fn of_failures(failed: &[Failure]) -> Exit {
-    let codes = failed.iter().map(|failure| Exit::of_cause(failure.cause));
+fn exit_of_failures(failed: &[Failure]) -> Exit {
+    let codes = failed.iter().map(|failure| Exit::from_cause(failure.cause));
     codes.max().unwrap_or(Exit::Done)
 }
 
 /// Adds skipped objects to the exit code: they were skipped because of a failure, perhaps in another add-on, or else because of a timeout.
-fn of_skipped(worst: Exit, skipped: bool) -> Exit {
+fn exit_with_skipped(worst: Exit, skipped: bool) -> Exit {
     if worst == Exit::Done && skipped {
         Exit::TimedOut
     } else {
@@ -381,7 +395,7 @@ fn accept_recreations(plan: Plan, yes: bool) -> Result<Plan> {
     if yes || !refusal.is_acceptable() || !output::can_ask() {
         return Err(OperationError::from(refusal).into());
     }
-    confirm(if refusal.frees() {
+    confirm(if refusal.deletes_holders() {
         "Delete these objects? [y/N] "
     } else {
         "Delete these objects and create them again? [y/N] "
@@ -389,12 +403,12 @@ fn accept_recreations(plan: Plan, yes: bool) -> Result<Plan> {
     Ok(plan.accepting_recreations())
 }
 
-fn question(plan: &Plan) -> &'static str {
+fn confirmation_question(plan: &Plan) -> &'static str {
     match plan.installations.as_slice() {
         [one] if one.plan.verb == Verb::Install => "Install? [y/N] ",
         [one] if one.plan.verb == Verb::Upgrade => "Upgrade? [y/N] ",
         [one] if one.plan.verb == Verb::Rollback => "Roll back? [y/N] ",
-        [one] if words::is_lost(&one.plan) => "Restore? [y/N] ",
+        [one] if words::is_deleted_record(&one.plan) => "Restore? [y/N] ",
         [one] if one.plan.verb == Verb::Adopt => "Adopt? [y/N] ",
         [one] if one.plan.verb == Verb::Uninstall => "Uninstall? [y/N] ",
         [one] if one.plan.verb == Verb::Release => "Release? [y/N] ",
@@ -406,9 +420,9 @@ fn question(plan: &Plan) -> &'static str {
 ///
 /// # Errors
 /// [`Declined`].
-pub fn confirm(question: &str) -> Result<(), Declined> {
+pub fn confirm(question: &str) -> Result<(), ConfirmationError> {
     if !output::can_ask() {
-        return Err(Declined::NoTerminal);
+        return Err(ConfirmationError::NoTerminal);
     }
     output::ask(question);
     let mut answer = String::new();
@@ -417,7 +431,7 @@ pub fn confirm(question: &str) -> Result<(), Declined> {
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         Ok(())
     } else {
-        Err(Declined::No)
+        Err(ConfirmationError::No)
     }
 }
 

@@ -2,15 +2,17 @@
 
 mod values;
 
-use addons_operation::{Choices, Edits, NewInstallation, Offer, Target};
+use addons_operation::{Choices, Edits, NewInstallation, Offer, VersionedName};
 use anyhow::Result;
 
-use crate::cli::operation::{Accept, Delete, Differences, New, Run, Source};
-use crate::usage::Usage;
-pub use values::{changes, edits};
+use crate::cli::operation::{
+    AcceptArgs, DeleteArgs, DifferenceArgs, NewInstallationArgs, RunArgs, SourceArgs,
+};
+use crate::usage::UsageError;
+pub use values::{parse_changes, parse_edits};
 
 /// Returns where entries are chosen from.
-pub fn offer(source: &Source) -> Offer {
+pub fn parse_offer(source: &SourceArgs) -> Offer {
     match (&source.channel, &source.catalogue) {
         (Some(index), _) => Offer::Indexes(vec![index.clone().into()]),
         (None, Some(name)) => Offer::Catalogue(name.clone()),
@@ -22,14 +24,18 @@ pub fn offer(source: &Source) -> Offer {
 ///
 /// # Errors
 /// `--name` is combined with several add-ons.
-pub fn installations(addons: &[String], new: &New, edits: &Edits) -> Result<Vec<NewInstallation>> {
+pub fn parse_installations(
+    addons: &[String],
+    new: &NewInstallationArgs,
+    edits: &Edits,
+) -> Result<Vec<NewInstallation>> {
     if new.named.name.is_some() && addons.len() != 1 {
-        return Err(Usage("--name can only be used with a single add-on".to_owned()).into());
+        return Err(UsageError("--name can only be used with a single add-on".to_owned()).into());
     }
     let installation = |typed: &String| {
-        let addon = Target::parse(typed);
+        let addon = VersionedName::parse(typed);
         NewInstallation {
-            edits: edits.of(&addon.name),
+            edits: edits.for_name(&addon.name),
             addon,
             name: new.named.name.clone(),
             target_namespace: new.named.target_namespace.clone(),
@@ -40,7 +46,11 @@ pub fn installations(addons: &[String], new: &New, edits: &Edits) -> Result<Vec<
 }
 
 /// Returns what the user accepts, deletes and recreates.
-pub fn choices(accept: Accept, delete: Delete, differences: &Differences) -> Choices {
+pub fn parse_choices(
+    accept: AcceptArgs,
+    delete: DeleteArgs,
+    differences: &DifferenceArgs,
+) -> Choices {
     Choices {
         allow_prune: accept.allow_prune,
         delete: delete.kinds(),
@@ -56,8 +66,8 @@ pub fn choices(accept: Accept, delete: Delete, differences: &Differences) -> Cho
 }
 
 /// Returns how a plan is executed. `define` says that the CRDs may be installed.
-pub fn run(typed: &Run, define: bool) -> addons_operation::Run {
-    addons_operation::Run {
+pub fn parse_run(typed: &RunArgs, define: bool) -> addons_operation::RunOptions {
+    addons_operation::RunOptions {
         wait: typed.wait,
         timeout: typed.timeout,
         wait_for_lock: !typed.no_wait_lock,

@@ -36,7 +36,7 @@ use common::catalogue::author::Typed;
 use crate::completion;
 use duration::bound;
 pub use duration::duration;
-pub use format::{Format, Listing, Output, Paged, Reported};
+pub use format::{Listing, Output, OutputFormat, PagedOutput, ReportOutput};
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -45,17 +45,17 @@ pub use format::{Format, Listing, Output, Paged, Reported};
 pub struct Cli {
     #[command(flatten)]
     #[expect(missing_docs, reason = "a flattened group has no help text of its own")]
-    pub global: Global,
+    pub global: GlobalArgs,
     #[command(subcommand)]
     #[expect(missing_docs, reason = "the subcommands have their own help texts")]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 /// Parses the command line. Help calls the program `kubectl addons`, or by its own name if kubectl could not find it under that name.
 ///
 /// Help and version, which are printed, and mistakes. [`clap::Error::exit_code`] tells them apart.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut command = called(command(), args);
+    let mut command = set_program_name(command(), args);
     let matches = command.try_get_matches_from_mut(args);
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let mut cli = cli.map_err(|error| tip::with_tips(error, args))?;
@@ -65,7 +65,7 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 /// Sets the name under which the program was called.
-fn called(command: clap::Command, args: &[OsString]) -> clap::Command {
+fn set_program_name(command: clap::Command, args: &[OsString]) -> clap::Command {
     let name = args
         .first()
         .and_then(|program| Path::new(program).file_name()?.to_str());
@@ -83,80 +83,80 @@ pub fn command() -> clap::Command {
 
 /// One verb.
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum CliCommand {
     /// Install or update the CustomResourceDefinitions of kubectl addons, and the webhook and policies that you ask for
-    Init(reading::Init),
+    Init(reading::InitArgs),
     /// Manage catalogues: create, add, list, show, remove, sync, push, view and validate them
     #[command(subcommand, alias = "catalog")]
-    Catalogue(reading::Catalogue),
+    Catalogue(reading::CatalogueCommand),
     /// List the add-ons that can be installed, and whether they fit
-    Search(reading::Search),
+    Search(reading::SearchArgs),
     /// Show one add-on: its source, objects, images and form, and why other versions were passed over
-    Show(reading::Show),
+    Show(reading::ShowArgs),
     /// List the images of add-ons, without duplicates
-    Images(reading::Images),
+    Images(reading::ImagesArgs),
     /// Write everything that add-ons need into one archive, for a site without internet
-    Export(airgap::Export),
+    Export(airgap::ExportArgs),
     /// Push the contents of an archive to the registry of a site
-    Import(airgap::Import),
+    Import(airgap::ImportArgs),
     /// Install add-ons
-    Install(operation::Install),
+    Install(operation::InstallArgs),
     /// Upgrade installations to the newest version that fits, or to a named one
-    Upgrade(operation::Upgrade),
+    Upgrade(operation::UpgradeArgs),
     /// List the revisions of an installation, and what each changed
-    History(history::History),
+    History(history::HistoryArgs),
     /// Roll back an installation to an earlier revision
-    Rollback(history::Rollback),
+    Rollback(history::RollbackArgs),
     /// Reconcile installations with their records, once or continuously: install, upgrade, repair, resume, finish deletions
-    Reconcile(operation::Reconcile),
+    Reconcile(operation::ReconcileArgs),
     /// Take over what other tools installed, changing only the owner
-    Adopt(operation::Adopt),
+    Adopt(operation::AdoptArgs),
     /// Uninstall add-ons
     #[command(alias = "delete")]
-    Uninstall(operation::Uninstall),
+    Uninstall(operation::UninstallArgs),
     /// List what is installed
     ///
     /// STATUS is judged by the objects that tell whether an add-on works: workloads, Jobs, Services, PersistentVolumeClaims, CRDs and
     /// APIServices. `status` reads every object, and also says which others are gone.
     #[command(alias = "ls")]
-    List(reading::List),
+    List(reading::ListArgs),
     /// Show the objects of an installation, and why it is not ready
-    Status(reading::Status),
+    Status(reading::StatusArgs),
     /// Show the values of an installation, and the layer that each one comes from
-    Values(reading::Values),
+    Values(reading::ValuesArgs),
     /// Show what an upgrade would change; exit code 0: nothing, 1: something, 2 and above: an error
-    Diff(operation::Diff),
+    Diff(operation::DiffArgs),
     /// Show what install and upgrade would do, or write it to a file for review and for apply
-    Plan(plan::Plan),
+    Plan(plan::PlanArgs),
     /// Carry out a plan file, unless something has changed since it was written
-    Apply(plan::Apply),
+    Apply(plan::ApplyArgs),
     /// Print the rendered manifests of an add-on or a folder, with the values of Secrets masked
-    Render(render::Render),
+    Render(render::RenderArgs),
     /// Verify whether add-ons, images and charts are signed, and by whom
-    Verify(verify::Verify),
+    Verify(verify::VerifyArgs),
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
-    Channel(channel::Channel),
+    Channel(channel::ChannelCommand),
     /// List and explain the core add-ons of clusters, release them, and restore their records
     #[command(subcommand)]
-    Core(core::Core),
+    Core(core::CoreCommand),
     /// Keep the cluster in sync with a directory of manifests, as the addon-manager does
-    Sync(sync::Sync),
+    Sync(sync::SyncArgs),
     /// Check whether installed add-ons fit a newer version of Kubernetes, and which APIs it removes
-    Preflight(reading::Preflight),
+    Preflight(reading::PreflightArgs),
     /// Check the webhook, policies, CRDs, records and permissions, and show the command that fixes each problem
-    Doctor(reading::Doctor),
+    Doctor(reading::DoctorArgs),
     /// Print the JSON schema of catalogues or sets, for editors
-    Schema(schema::Schema),
+    Schema(schema::SchemaArgs),
     /// Print the versions of this client and of the server
-    Version(reading::Version),
+    Version(reading::VersionArgs),
     /// Set up completion for kubectl addons, or print a shell completion script for kubectl-addons
-    Completion(reading::Completion),
+    Completion(reading::CompletionArgs),
     /// List the global options, which every command takes
     Options,
 }
 
-impl Command {
+impl CliCommand {
     /// `--timeout`, if the command has it.
     pub fn timeout(&self) -> Option<Duration> {
         match self {
@@ -165,8 +165,8 @@ impl Command {
             Self::Rollback(args) => Some(args.change.run.timeout),
             Self::Adopt(args) => Some(args.run.timeout),
             Self::Uninstall(args) => Some(args.run.timeout),
-            Self::Core(core::Core::Restore(args)) => Some(args.run.timeout),
-            Self::Channel(channel::Channel::Apply(args)) => Some(args.change.run.timeout),
+            Self::Core(core::CoreCommand::Restore(args)) => Some(args.run.timeout),
+            Self::Channel(channel::ChannelCommand::Apply(args)) => Some(args.change.run.timeout),
             Self::Apply(args) => Some(args.change.run.timeout),
             Self::Sync(args) => Some(args.change.run.timeout),
             _ => None,
@@ -180,7 +180,7 @@ impl Command {
             Self::Upgrade(args) => args.change.events,
             Self::Rollback(args) => args.change.events,
             Self::Uninstall(args) => args.events,
-            Self::Channel(channel::Channel::Apply(args)) => args.change.events,
+            Self::Channel(channel::ChannelCommand::Apply(args)) => args.change.events,
             Self::Apply(args) => args.change.events,
             Self::Sync(args) => args.change.events,
             _ => return false,
@@ -209,7 +209,7 @@ impl Command {
 /// Flags that every command takes, as kubectl names them.
 #[derive(Args, Debug, Default, Clone)]
 #[command(next_help_heading = "Global options")]
-pub struct Global {
+pub struct GlobalArgs {
     /// Path to the kubeconfig file
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub kubeconfig: Option<String>,
@@ -294,7 +294,7 @@ pub struct Global {
     pub system_namespace: String,
     /// Rules by which a version is chosen
     #[arg(long, global = true, value_enum, default_value_t)]
-    pub rules: Rules,
+    pub rules: RuleChoice,
     /// The helm program that renders charts; default: helm on the PATH
     #[arg(long, global = true, value_name = "FILE", env = "KUBECTL_ADDONS_HELM")]
     pub helm_bin: Option<std::path::PathBuf>,
@@ -315,7 +315,7 @@ pub struct Global {
 
 /// `--rules`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Rules {
+pub enum RuleChoice {
     /// documented if the chosen entry has a version, otherwise channels
     #[default]
     Auto,

@@ -38,11 +38,11 @@ pub mod version;
 use anyhow::{Context as _, Result};
 use common::catalogue::Catalogue;
 use common::catalogue::Origin;
-use common::catalogue::select::ClusterFacts;
+use common::catalogue::select::ClusterVersions;
 
-use crate::cli::Command;
-use crate::cli::channel::Channel;
-use crate::cli::reading::Fit;
+use crate::cli::CliCommand;
+use crate::cli::channel::ChannelCommand;
+use crate::cli::reading::FitArgs;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
@@ -52,45 +52,49 @@ use crate::words::hint;
 ///
 /// # Errors
 /// Those of the command.
-pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
+pub async fn run(session: &Session, command: &CliCommand) -> Result<Exit> {
     match command {
-        Command::Init(args) => init::run(session, args).await,
-        Command::Catalogue(verb) => catalogue::run(session, verb).await,
-        Command::Search(args) => search::run(session, args).await,
-        Command::Show(args) => show::run(session, args).await,
-        Command::Images(args) => images::run(session, args).await,
-        Command::Export(args) => export::run(session, args).await,
-        Command::Import(args) => import::run(session, args).await,
-        Command::Install(args) => install::run(session, args).await,
-        Command::Upgrade(args) => upgrade::run(session, args).await,
-        Command::History(args) => history::run(session, args).await,
-        Command::Rollback(args) => rollback::run(session, args).await,
-        Command::Reconcile(args) => reconcile::run(session, args).await,
-        Command::Adopt(args) => adopt::run(session, args).await,
-        Command::Uninstall(args) => uninstall::run(session, args).await,
-        Command::List(args) => list::run(session, args).await,
-        Command::Status(args) => status::run(session, args).await,
-        Command::Values(args) => values::run(session, args).await,
-        Command::Diff(args) => diff::run(session, args).await,
-        Command::Plan(args) => plan::run(session, args).await,
-        Command::Apply(args) => apply::run(session, args).await,
-        Command::Render(args) => render::run(session, args).await,
-        Command::Verify(args) => verify::run(session, args).await,
-        Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
-        Command::Channel(Channel::List(args)) => channel::list(session, args).await,
-        Command::Core(verb) => core::run(session, verb).await,
-        Command::Sync(args) => sync::run(session, args).await,
-        Command::Preflight(args) => preflight::run(session, args).await,
-        Command::Doctor(args) => doctor::run(session, args).await,
-        Command::Schema(args) => Ok(schema::run(args)),
-        Command::Version(args) => version::run(session, args).await,
-        Command::Completion(args) => completion::run(args),
-        Command::Options => Ok(options::run()),
+        CliCommand::Init(args) => init::run(session, args).await,
+        CliCommand::Catalogue(verb) => catalogue::run(session, verb).await,
+        CliCommand::Search(args) => search::run(session, args).await,
+        CliCommand::Show(args) => show::run(session, args).await,
+        CliCommand::Images(args) => images::run(session, args).await,
+        CliCommand::Export(args) => export::run(session, args).await,
+        CliCommand::Import(args) => import::run(session, args).await,
+        CliCommand::Install(args) => install::run(session, args).await,
+        CliCommand::Upgrade(args) => upgrade::run(session, args).await,
+        CliCommand::History(args) => history::run(session, args).await,
+        CliCommand::Rollback(args) => rollback::run(session, args).await,
+        CliCommand::Reconcile(args) => reconcile::run(session, args).await,
+        CliCommand::Adopt(args) => adopt::run(session, args).await,
+        CliCommand::Uninstall(args) => uninstall::run(session, args).await,
+        CliCommand::List(args) => list::run(session, args).await,
+        CliCommand::Status(args) => status::run(session, args).await,
+        CliCommand::Values(args) => values::run(session, args).await,
+        CliCommand::Diff(args) => diff::run(session, args).await,
+        CliCommand::Plan(args) => plan::run(session, args).await,
+        CliCommand::Apply(args) => apply::run(session, args).await,
+        CliCommand::Render(args) => render::run(session, args).await,
+        CliCommand::Verify(args) => verify::run(session, args).await,
+        CliCommand::Channel(ChannelCommand::Apply(args)) => channel::apply(session, args).await,
+        CliCommand::Channel(ChannelCommand::List(args)) => channel::list(session, args).await,
+        CliCommand::Core(verb) => core::run(session, verb).await,
+        CliCommand::Sync(args) => sync::run(session, args).await,
+        CliCommand::Preflight(args) => preflight::run(session, args).await,
+        CliCommand::Doctor(args) => doctor::run(session, args).await,
+        CliCommand::Schema(args) => Ok(schema::run(args)),
+        CliCommand::Version(args) => version::run(session, args).await,
+        CliCommand::Completion(args) => completion::run(args),
+        CliCommand::Options => Ok(options::run()),
     }
 }
 
 /// Returns the facts that `search`, `show`, `images` and `export` select versions by: those of the cluster, or the typed versions.
-async fn facts(session: &Session, catalogue: &Catalogue, fit: &Fit) -> Result<ClusterFacts> {
+async fn fit_facts(
+    session: &Session,
+    catalogue: &Catalogue,
+    fit: &FitArgs,
+) -> Result<ClusterVersions> {
     let (k8s, kkp) = (fit.k8s.as_deref(), fit.kkp.as_deref());
     let facts = session.fit_for(catalogue, k8s, kkp).await;
     match fit.k8s {
@@ -105,13 +109,13 @@ async fn facts(session: &Session, catalogue: &Catalogue, fit: &Fit) -> Result<Cl
 fn warn_of_unread(catalogue: &Catalogue) {
     for unread in &catalogue.unread {
         let (name, why) = (&unread.catalogue, &unread.why);
-        let fix = hint::below(&hint::of_unread(name));
+        let fix = hint::indent_lines(&hint::unread_catalogue_hints(name));
         output::warn(&format!("catalogue {name}: {why}{fix}"));
     }
 }
 
 /// Shortens an origin for a column: the name of a catalogue, or the last two segments of an index's location.
-fn short(origin: &Origin) -> String {
+fn short_origin(origin: &Origin) -> String {
     match origin {
         Origin::Catalogue { name, .. } => name.clone(),
         Origin::Index { location } => {

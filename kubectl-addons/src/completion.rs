@@ -20,9 +20,9 @@ use common::catalogue::Catalogue;
 use kube::config::Kubeconfig;
 
 use crate::choices;
-use crate::cli::operation::Source;
-use crate::cli::{self, Cli, Global};
-use crate::output::{self, plain};
+use crate::cli::operation::SourceArgs;
+use crate::cli::{self, Cli, GlobalArgs};
+use crate::output::{self, escape_text};
 use crate::session::Session;
 
 /// The variable with the name of the shell, which the shell's script sets.
@@ -44,25 +44,25 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 static WORDS: OnceLock<Vec<String>> = OnceLock::new();
 
 /// Returns the answer if this run is a request for candidates.
-pub fn answer(args: &[OsString]) -> Option<String> {
+pub fn answer_request(args: &[OsString]) -> Option<String> {
     let (program, words) = args.split_first()?;
     let name = Path::new(program).file_stem()?.to_str()?;
     if name == PROGRAM {
-        return Some(for_kubectl(words));
+        return Some(complete_for_kubectl(words));
     }
     let shell = std::env::var_os(VARIABLE)?;
     if shell == KUBECTL {
-        return Some(for_kubectl(words));
+        return Some(complete_for_kubectl(words));
     }
     if shell == "bash"
         && let Some(at) = words.iter().position(|word| word == "--")
     {
         // After `--` come the name of the program and the typed words.
-        let answer = for_bash(words.get(at + 2..).unwrap_or_default());
-        output::bytes(answer.as_bytes());
+        let answer = complete_for_bash(words.get(at + 2..).unwrap_or_default());
+        output::print_bytes(answer.as_bytes());
         return Some(String::new());
     }
-    remember(words);
+    remember_words(words);
     // `CompleteEnv` prints the answer itself.
     let _ = CompleteEnv::with_factory(Cli::command)
         .var(VARIABLE)
@@ -71,19 +71,19 @@ pub fn answer(args: &[OsString]) -> Option<String> {
 }
 
 /// Returns the candidates for bash. Only the words up to the cursor count.
-fn for_bash(words: &[OsString]) -> String {
+fn complete_for_bash(words: &[OsString]) -> String {
     let cursor = std::env::var("_CLAP_COMPLETE_INDEX");
     let cursor = cursor.ok().and_then(|index| index.parse::<usize>().ok());
     let words = words.get(..cursor.unwrap_or(words.len())).unwrap_or(words);
-    let found = candidates(words).into_iter();
+    let found = find_candidates(words).into_iter();
     let found: Vec<String> = found.map(|(value, _)| value).collect();
     found.join(IN_BASH)
 }
 
-fn for_kubectl(words: &[OsString]) -> String {
+fn complete_for_kubectl(words: &[OsString]) -> String {
     let mut text = String::new();
     let mut has_file = false;
-    let found = candidates(words);
+    let found = find_candidates(words);
     for (value, candidate) in &found {
         has_file |= !value.ends_with('/');
         text.push_str(value);
@@ -93,7 +93,7 @@ fn for_kubectl(words: &[OsString]) -> String {
             .unwrap_or_default();
         if let Some(first) = help.lines().next().filter(|line| !line.is_empty()) {
             text.push('\t');
-            text.push_str(&plain(first));
+            text.push_str(&escape_text(first));
         }
         text.push('\n');
     }
@@ -107,9 +107,9 @@ fn for_kubectl(words: &[OsString]) -> String {
 }
 
 /// Returns the candidates for the last word: the text as the shell takes it, and its help.
-fn candidates(words: &[OsString]) -> Vec<(String, CompletionCandidate)> {
-    let (words, kept) = typed::joined(words);
-    remember(&words);
+fn find_candidates(words: &[OsString]) -> Vec<(String, CompletionCandidate)> {
+    let (words, kept) = typed::join_words(words);
+    remember_words(&words);
     let mut args = vec![OsString::from("kubectl-addons")];
     args.extend(words);
     if args.len() == 1 {
@@ -126,13 +126,13 @@ fn candidates(words: &[OsString]) -> Vec<(String, CompletionCandidate)> {
         if candidate.is_hide_set() || (value.starts_with('-') && !is_flag) {
             return None;
         }
-        let value = plain(value.get(kept..)?);
+        let value = escape_text(value.get(kept..)?);
         Some((value, candidate))
     });
     shown.collect()
 }
 
-fn remember(words: &[OsString]) {
+fn remember_words(words: &[OsString]) {
     let words = words
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
@@ -143,10 +143,10 @@ fn remember(words: &[OsString]) {
 
 /// Completes the names of add-ons that the typed flags offer, or after `NAME@` its versions.
 pub fn addons() -> Vec<CompletionCandidate> {
-    ask(async |session| {
-        let catalogue = offered(session).await?;
-        if let Some(name) = typed::name(words()) {
-            return Ok(versions(&catalogue, name, name));
+    run_query(async |session| {
+        let catalogue = read_catalogue(session).await?;
+        if let Some(name) = typed::unfinished_name(typed_words()) {
+            return Ok(version_candidates(&catalogue, name, name));
         }
         let description = |name: &str| {
             let mut entries = catalogue.entries.iter().filter(|entry| entry.addon == name);
@@ -164,24 +164,27 @@ pub fn addons() -> Vec<CompletionCandidate> {
 }
 
 /// Reads the catalogue that the typed flags select.
-async fn offered(session: &Session) -> anyhow::Result<Catalogue> {
-    let source = Source {
+async fn read_catalogue(session: &Session) -> anyhow::Result<Catalogue> {
+    let source = SourceArgs {
         channel: value_of("--channel").and_then(|typed| cli::typed::location(&typed).ok()),
         catalogue: value_of("--catalogue"),
     };
-    let catalogue = session.ctx().catalogue(&choices::offer(&source)).await?;
+    let catalogue = session
+        .ctx()
+        .catalogue(&choices::parse_offer(&source))
+        .await?;
     let mut catalogue = Catalogue::clone(&catalogue);
     catalogue
         .entries
-        .retain(|entry| has("--core") || entry.class != CatalogueClass::Core);
+        .retain(|entry| has_flag("--core") || entry.class != CatalogueClass::Core);
     catalogue
         .unread
-        .retain(|unread| has("--core") || unread.class != CatalogueClass::Core);
+        .retain(|unread| has_flag("--core") || unread.class != CatalogueClass::Core);
     Ok(catalogue)
 }
 
 /// Returns `NAME@VERSION` for each version of an add-on. `typed` is its name, or that of an installation.
-fn versions(catalogue: &Catalogue, addon: &str, typed: &str) -> Vec<CompletionCandidate> {
+fn version_candidates(catalogue: &Catalogue, addon: &str, typed: &str) -> Vec<CompletionCandidate> {
     let entries = catalogue.entries.iter();
     let entries = entries.filter(|entry| entry.addon == addon && !entry.version.version.is_empty());
     let versions: BTreeSet<&str> = entries.map(|entry| &*entry.version.version).collect();
@@ -191,21 +194,25 @@ fn versions(catalogue: &Catalogue, addon: &str, typed: &str) -> Vec<CompletionCa
 
 /// Completes the names of installations, or after `NAME@` the versions of its add-on.
 pub fn installations() -> Vec<CompletionCandidate> {
-    ask(async |session| {
+    run_query(async |session| {
         let records = record::list(
             session.cluster().await?,
             session.global().namespace.as_deref(),
         )
         .await?;
-        if let Some(name) = typed::name(words()) {
+        if let Some(name) = typed::unfinished_name(typed_words()) {
             let mut records = records.iter();
             let record = records.find(|record| record.metadata.name.as_deref() == Some(name));
             let addon = record.map_or(name, |record| &record.spec.addon_ref.name);
-            return Ok(versions(&offered(session).await?, addon, name));
+            return Ok(version_candidates(
+                &read_catalogue(session).await?,
+                addon,
+                name,
+            ));
         }
         let visible = records
             .iter()
-            .filter(|record| has("--core") || !record.spec.core_addon);
+            .filter(|record| has_flag("--core") || !record.spec.core_addon);
         Ok(visible
             .filter_map(|record| record.metadata.name.as_ref())
             .map(CompletionCandidate::new)
@@ -215,10 +222,10 @@ pub fn installations() -> Vec<CompletionCandidate> {
 
 /// Completes the names of catalogues.
 pub fn catalogues() -> Vec<CompletionCandidate> {
-    ask(async |session| {
+    run_query(async |session| {
         let objects = session.ctx().catalogues().await?.iter();
-        let visible =
-            objects.filter(|object| has("--core") || object.spec.class != CatalogueClass::Core);
+        let visible = objects
+            .filter(|object| has_flag("--core") || object.spec.class != CatalogueClass::Core);
         Ok(visible
             .filter_map(|object| object.metadata.name.as_ref())
             .map(CompletionCandidate::new)
@@ -241,7 +248,7 @@ pub fn contexts() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-fn ask(
+fn run_query(
     question: impl AsyncFnOnce(&Session) -> anyhow::Result<Vec<CompletionCandidate>>,
 ) -> Vec<CompletionCandidate> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
@@ -250,7 +257,7 @@ fn ask(
     else {
         return Vec::new();
     };
-    let mut global = global();
+    let mut global = parse_global();
     // Completion fetches no catalogue: those by reference are read from the cache. An index was named by the user.
     global.offline |= value_of("--channel").is_none();
     let session = Session::new(global);
@@ -260,7 +267,7 @@ fn ask(
 }
 
 /// Parses the global flags typed so far, ignoring unfinished words and flags of the command.
-fn global() -> Global {
+fn parse_global() -> GlobalArgs {
     #[derive(clap::Parser)]
     #[command(
         ignore_errors = true,
@@ -269,7 +276,7 @@ fn global() -> Global {
     )]
     struct Only {
         #[command(flatten)]
-        global: Global,
+        global: GlobalArgs,
     }
     const FLAGS: [&str; 16] = [
         "--kubeconfig",
@@ -296,7 +303,7 @@ fn global() -> Global {
             args.push(value);
         }
     }
-    if has("--insecure-skip-tls-verify") {
+    if has_flag("--insecure-skip-tls-verify") {
         args.push("--insecure-skip-tls-verify".to_owned());
     }
     Only::try_parse_from(args)
@@ -304,13 +311,13 @@ fn global() -> Global {
         .unwrap_or_default()
 }
 
-fn words() -> &'static [String] {
+fn typed_words() -> &'static [String] {
     WORDS.get().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns the value of `--flag VALUE` or `--flag=VALUE`. The last word is still being typed.
 fn value_of(flag: &str) -> Option<String> {
-    let (_, finished) = words().split_last()?;
+    let (_, finished) = typed_words().split_last()?;
     finished.iter().enumerate().find_map(|(i, word)| {
         let rest = word.strip_prefix(flag)?;
         match rest.strip_prefix('=') {
@@ -321,6 +328,6 @@ fn value_of(flag: &str) -> Option<String> {
     })
 }
 
-fn has(flag: &str) -> bool {
-    words().iter().any(|word| word == flag)
+fn has_flag(flag: &str) -> bool {
+    typed_words().iter().any(|word| word == flag)
 }

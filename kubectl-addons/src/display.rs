@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use addons_operation::{Event, Plan, Work};
+use addons_operation::{Activity, OperationEvent, Plan};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::task::AbortHandle;
 
 use crate::events;
 use crate::output::{self, of_cluster};
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::words;
 
 /// How long work takes before a terminal shows it. Its line disappears afterwards.
@@ -22,19 +22,19 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Shows what happens while a command runs. Clones share their state.
 #[derive(Clone, Default)]
-pub struct Display(Arc<Mutex<State>>);
+pub struct Display(Arc<Mutex<DisplayState>>);
 
 #[derive(Default)]
-struct State {
-    progress: Option<Progress>,
-    under_way: Vec<UnderWay>,
+struct DisplayState {
+    progress: Option<ProgressDisplay>,
+    under_way: Vec<RunningWork>,
     /// The warnings that were already shown, because each is shown once.
     warned: BTreeSet<String>,
 }
 
 /// Work that has not ended.
-struct UnderWay {
-    work: Work,
+struct RunningWork {
+    work: Activity,
     /// The task that shows the work once it takes long.
     patience: Option<AbortHandle>,
     bar: Option<ProgressBar>,
@@ -43,8 +43,8 @@ struct UnderWay {
 impl Display {
     /// Begins to show the execution of a plan. `brief` shows a single line per installation on a terminal.
     pub fn begin(&self, plan: &Arc<Plan>, brief: bool) {
-        events::started(plan);
-        self.state().progress = Some(Progress::new(output::live(), brief, plan));
+        events::emit_started(plan);
+        self.state().progress = Some(ProgressDisplay::new(output::can_move_cursor(), brief, plan));
     }
 
     /// Ends the display of a plan. The report names what is unfinished.
@@ -55,35 +55,35 @@ impl Display {
     }
 
     /// Shows an event.
-    pub fn show(&self, event: &Event) {
+    pub fn show(&self, event: &OperationEvent) {
         match event {
-            Event::Began(work) => self.began(work),
-            Event::Ended(work) => self.state().ended(work),
-            Event::Found(finding) => {
-                let text = words::finding::text(finding);
+            OperationEvent::Began(work) => self.begin_work(work),
+            OperationEvent::Ended(work) => self.state().end_work(work),
+            OperationEvent::Finding(finding) => {
+                let text = words::finding::describe_finding(finding);
                 if self.state().warned.insert(text.clone()) {
                     output::note(&text);
                     let message = text.trim_start_matches("warning: ");
-                    events::emit(&events::Event::Finding { message });
+                    events::emit(&events::PrintedEvent::Finding { message });
                 }
             }
-            Event::Defined { definition, done } => {
-                let message = words::definition(definition, done);
+            OperationEvent::Defined { definition, done } => {
+                let message = words::describe_definition(definition, done);
                 output::note(&message);
-                events::emit(&events::Event::Defined {
+                events::emit(&events::PrintedEvent::Defined {
                     object: definition,
                     message: &message,
                 });
             }
-            Event::GoingBack { part, plan } => {
-                events::planned(plan);
-                events::started(plan);
-                let text = words::plan::atomic::going_back(plan);
+            OperationEvent::RollingBack { part, plan } => {
+                events::emit_planned(plan);
+                events::emit_started(plan);
+                let text = words::plan::atomic::announce_going_back(plan);
                 if let Some(progress) = &mut self.state().progress {
-                    progress.goes_back(*part, text.trim_end());
+                    progress.begin_rollback(*part, text.trim_end());
                 }
             }
-            Event::Executing { part, event } => {
+            OperationEvent::Executing { part, event } => {
                 if let Some(progress) = &mut self.state().progress {
                     progress.show(*part, event);
                 }
@@ -91,66 +91,66 @@ impl Display {
         }
     }
 
-    fn began(&self, work: &Work) {
-        let live = output::live();
+    fn begin_work(&self, work: &Activity) {
+        let live = output::can_move_cursor();
         let mut state = self.state();
         // Show types that are waited for at once, and again whenever fewer are missing.
-        if let Work::Types { .. } = work {
-            state.waits(work, live);
+        if let Activity::Types { .. } = work {
+            state.show_waiting(work, live);
             return;
         }
-        let patience = of_cluster::spawn(patience(self.clone(), work.clone(), live));
-        state.under_way.push(UnderWay {
+        let patience = of_cluster::spawn_labelled(show_when_slow(self.clone(), work.clone(), live));
+        state.under_way.push(RunningWork {
             work: work.clone(),
             patience: Some(patience.abort_handle()),
             bar: None,
         });
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DisplayState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Shows work that takes long: on a terminal in a line that counts and disappears, elsewhere once.
-async fn patience(display: Display, work: Work, live: bool) {
+async fn show_when_slow(display: Display, work: Activity, live: bool) {
     tokio::time::sleep(if live { TERMINAL } else { LOG }).await;
     let mut state = display.state();
     let Some(under_way) = state.under_way.iter_mut().find(|it| it.work == work) else {
         return;
     };
-    let text = format!("… {}", words::work(&work));
+    let text = format!("… {}", words::describe_work(&work));
     if live {
-        let bar = counting().with_elapsed(TERMINAL);
-        bar.set_message(output::plain(&text));
+        let bar = counting_bar().with_elapsed(TERMINAL);
+        bar.set_message(output::escape_text(&text));
         under_way.bar = Some(bar);
     } else {
         output::note(&format!("  {text}"));
     }
 }
 
-impl State {
-    fn waits(&mut self, work: &Work, live: bool) {
-        let text = format!("… {}", words::work(work));
+impl DisplayState {
+    fn show_waiting(&mut self, work: &Activity, live: bool) {
+        let text = format!("… {}", words::describe_work(work));
         if !live {
             output::note(&format!("  {text}"));
             return;
         }
         let same = self.under_way.iter().position(|it| is_same(&it.work, work));
         let at = same.unwrap_or_else(|| {
-            self.under_way.push(UnderWay {
+            self.under_way.push(RunningWork {
                 work: work.clone(),
                 patience: None,
-                bar: Some(counting()),
+                bar: Some(counting_bar()),
             });
             self.under_way.len() - 1
         });
         if let Some(bar) = self.under_way.get(at).and_then(|it| it.bar.as_ref()) {
-            bar.set_message(output::plain(&text));
+            bar.set_message(output::escape_text(&text));
         }
     }
 
-    fn ended(&mut self, work: &Work) {
+    fn end_work(&mut self, work: &Activity) {
         let Some(at) = self.under_way.iter().position(|it| is_same(&it.work, work)) else {
             return;
         };
@@ -165,15 +165,15 @@ impl State {
 }
 
 /// Whether two events are about the same work. Types that are waited for become fewer.
-fn is_same(a: &Work, b: &Work) -> bool {
+fn is_same(a: &Activity, b: &Activity) -> bool {
     match (a, b) {
-        (Work::Types { addon: a, .. }, Work::Types { addon: b, .. }) => a == b,
+        (Activity::Types { addon: a, .. }, Activity::Types { addon: b, .. }) => a == b,
         (a, b) => a == b,
     }
 }
 
 /// Returns a line on a terminal that counts the elapsed time.
-fn counting() -> ProgressBar {
+fn counting_bar() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     // The template is constant. Without it, the default style shows the same text.
     if let Ok(style) = ProgressStyle::with_template("  {msg}  {elapsed}") {

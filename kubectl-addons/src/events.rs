@@ -7,8 +7,8 @@ mod operation;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use addons_plan::file::Place;
-use addons_plan::readiness::Status;
+use addons_plan::file::FleetClusterSource;
+use addons_plan::readiness::ReadinessStatus;
 use addons_plan::{Action, Verb};
 use common::api::installation::Installed;
 use common::api::names::InstallationName;
@@ -16,12 +16,12 @@ use common::manifest::key::ObjectKey;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::Format;
+use crate::cli::OutputFormat;
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
-use crate::usage::Usage;
+use crate::usage::UsageError;
 
-pub use operation::{executing, planned, reported, started, up_to_date};
+pub use operation::{emit_executing, emit_planned, emit_reported, emit_started, emit_up_to_date};
 
 /// Whether events are printed.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -33,7 +33,7 @@ static ON: AtomicBool = AtomicBool::new(false);
     rename_all_fields = "camelCase",
     tag = "type"
 )]
-pub enum Event<'a> {
+pub enum PrintedEvent<'a> {
     /// A finding before or during the operation that stops nothing.
     Finding {
         /// The finding.
@@ -56,12 +56,12 @@ pub enum Event<'a> {
         verb: Verb,
         /// The installed version.
         #[serde(skip_serializing_if = "Option::is_none")]
-        from: Option<Version<'a>>,
+        from: Option<EventVersion<'a>>,
         /// The planned version.
         #[serde(skip_serializing_if = "Option::is_none")]
-        to: Option<Version<'a>>,
+        to: Option<EventVersion<'a>>,
         /// The number of objects by action.
-        counts: Planned,
+        counts: PlannedCounts,
     },
     /// One of this plugin's CRDs was checked.
     Defined {
@@ -113,7 +113,7 @@ pub enum Event<'a> {
         /// The object.
         object: &'a ObjectKey,
         /// Its status.
-        status: Status,
+        status: ReadinessStatus,
         /// What it waits for.
         message: &'a str,
     },
@@ -183,7 +183,7 @@ pub enum Event<'a> {
         /// How long the operation took.
         seconds: f64,
         /// The number of objects by result.
-        counts: Done,
+        counts: ReportCounts,
     },
     /// An error that does not concern a single object.
     Error {
@@ -203,7 +203,7 @@ pub enum Event<'a> {
 
 /// An installed version, as the catalogue names it.
 #[derive(Debug, Serialize)]
-pub struct Version<'a> {
+pub struct EventVersion<'a> {
     /// The version, or empty.
     version: &'a str,
     /// The id, or empty.
@@ -213,7 +213,7 @@ pub struct Version<'a> {
 /// The number of objects of a plan by action.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Planned {
+pub struct PlannedCounts {
     create: usize,
     adopt: usize,
     update: usize,
@@ -229,7 +229,7 @@ pub struct Planned {
 /// The number of objects of a report by result.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Done {
+pub struct ReportCounts {
     created: usize,
     adopted: usize,
     changed: usize,
@@ -245,17 +245,17 @@ pub struct Done {
 
 /// A line of output.
 #[derive(Serialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     time: String,
     /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
     #[serde(flatten)]
-    event: &'a Event<'a>,
+    event: &'a PrintedEvent<'a>,
 }
 
 /// Enables the printing of events.
-pub fn begin() {
+pub fn enable_events() {
     ON.store(true, Ordering::Relaxed);
 }
 
@@ -265,19 +265,19 @@ pub fn is_on() -> bool {
 }
 
 /// Prints an event, if enabled. A reader that went away does not stop an operation.
-pub fn emit(event: &Event<'_>) {
+pub fn emit(event: &PrintedEvent<'_>) {
     if !is_on() {
         return;
     }
-    let cluster = of_cluster::place();
-    let line = Line {
+    let cluster = of_cluster::current_place();
+    let line = EventLine {
         time: Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
             .to_string(),
-        cluster: cluster.as_deref().map(Place::name),
+        cluster: cluster.as_deref().map(FleetClusterSource::name),
         event,
     };
-    let is_read = serde_json::to_string(&line).is_ok_and(|text| output::line(&text));
+    let is_read = serde_json::to_string(&line).is_ok_and(|text| output::print_json_line(&text));
     if !is_read {
         ON.store(false, Ordering::Relaxed);
     }
@@ -287,10 +287,10 @@ pub fn emit(event: &Event<'_>) {
 ///
 /// # Errors
 /// Events are printed, and another format was asked for.
-pub fn check(format: Format) -> Result<(), Usage> {
+pub fn check_output(format: OutputFormat) -> Result<(), UsageError> {
     match format {
-        Format::Table => Ok(()),
-        _ if is_on() => Err(Usage(
+        OutputFormat::Table => Ok(()),
+        _ if is_on() => Err(UsageError(
             "--events cannot be combined with --output".to_owned(),
         )),
         _ => Ok(()),
@@ -298,15 +298,15 @@ pub fn check(format: Format) -> Result<(), Usage> {
 }
 
 /// Prints the last event.
-pub fn end(exit: Exit) {
-    emit(&Event::Ended {
+pub fn emit_end(exit: Exit) {
+    emit(&PrintedEvent::Ended {
         outcome: exit,
         exit_code: exit as u8,
     });
 }
 
-impl<'a> Version<'a> {
-    fn of(installed: &'a Installed) -> Self {
+impl<'a> EventVersion<'a> {
+    fn new(installed: &'a Installed) -> Self {
         Self {
             version: &installed.version,
             id: &installed.id,

@@ -6,14 +6,14 @@ use addons_airgap::AirgapError;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
-use addons_operation::error::Refused;
+use addons_operation::error::VerdictRefusal;
 use addons_plan::immutable::RecreationError;
 use addons_plan::planner::{PlanError, RefusalReason};
-use addons_plan::refusal::Cause;
+use addons_plan::refusal::FailureCause;
 use common::values::ValuesError;
 use serde::Serialize;
 
-use crate::usage::Usage;
+use crate::usage::UsageError;
 
 /// How the program ends. With several add-ons, the highest of 6, 5, 4, 3, 1 counts. 2 ends the program before any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -40,22 +40,25 @@ pub enum Exit {
 
 impl Exit {
     /// Returns the code of the first error in the chain that has its own code, or else [`Exit::Failed`].
-    pub fn of(error: &anyhow::Error) -> Self {
-        error.chain().find_map(Self::of_one).unwrap_or(Self::Failed)
+    pub fn from_error(error: &anyhow::Error) -> Self {
+        error
+            .chain()
+            .find_map(Self::code_of_cause)
+            .unwrap_or(Self::Failed)
     }
 
-    fn of_one(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+    fn code_of_cause(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         if let Some(AirgapError::Operation(error)) = error.downcast_ref() {
-            Self::of_operation(error)
+            Self::from_operation(error)
         } else if let Some(error) = error.downcast_ref::<OperationError>() {
-            Self::of_operation(error)
+            Self::from_operation(error)
         } else if let Some(error) = error.downcast_ref::<EngineError>() {
-            Some(Self::of_engine(error))
+            Some(Self::from_engine(error))
         } else if let Some(error) = error.downcast_ref::<ChooseError>() {
-            Some(Self::of_choice(error))
-        } else if error.is::<Refused>() {
+            Some(Self::from_choice(error))
+        } else if error.is::<VerdictRefusal>() {
             Some(Self::Denied)
-        } else if error.is::<Usage>() {
+        } else if error.is::<UsageError>() {
             Some(Self::Usage)
         } else {
             None
@@ -63,11 +66,11 @@ impl Exit {
     }
 
     /// Returns the code of an error of an operation. `None` if it has no code of its own.
-    pub fn of_operation(error: &OperationError) -> Option<Self> {
+    pub fn from_operation(error: &OperationError) -> Option<Self> {
         match error.root() {
-            OperationError::Engine(error) => Some(Self::of_engine(error)),
-            OperationError::Plan(error) => Some(Self::of_plan(error)),
-            OperationError::Choose(error) => Some(Self::of_choice(error)),
+            OperationError::Engine(error) => Some(Self::from_engine(error)),
+            OperationError::Plan(error) => Some(Self::from_plan(error)),
+            OperationError::Choose(error) => Some(Self::from_choice(error)),
             OperationError::Moved(_)
             | OperationError::ForeignRelease(_)
             | OperationError::ChangedRelease(_)
@@ -77,8 +80,8 @@ impl Exit {
             | OperationError::NotSynced(_)
             | OperationError::Content(_)
             | OperationError::OtherCluster(_) => Some(Self::Conflict),
-            OperationError::Recreation(error) => Some(Self::of_recreation(error)),
-            OperationError::Refusal(error) => Some(Self::of_cause(error.cause())),
+            OperationError::Recreation(error) => Some(Self::from_recreation(error)),
+            OperationError::Refusal(error) => Some(Self::from_cause(error.cause())),
             OperationError::Refused(_) => Some(Self::Denied),
             OperationError::NotServed(_) => Some(Self::TimedOut),
             OperationError::Interrupted(_) => Some(Self::Interrupted),
@@ -91,7 +94,7 @@ impl Exit {
         }
     }
 
-    fn of_choice(error: &ChooseError) -> Self {
+    fn from_choice(error: &ChooseError) -> Self {
         match error {
             ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
             ChooseError::Unknown { .. }
@@ -101,7 +104,7 @@ impl Exit {
         }
     }
 
-    fn of_engine(error: &EngineError) -> Self {
+    fn from_engine(error: &EngineError) -> Self {
         match error {
             EngineError::Denied { .. } => Self::Denied,
             EngineError::Locked { .. }
@@ -126,16 +129,16 @@ impl Exit {
     }
 
     /// Returns the code of a refusal, or of an object that failed.
-    pub fn of_cause(cause: Cause) -> Self {
+    pub fn from_cause(cause: FailureCause) -> Self {
         match cause {
-            Cause::Denied => Self::Denied,
-            Cause::Conflict => Self::Conflict,
-            Cause::Other => Self::Failed,
+            FailureCause::Denied => Self::Denied,
+            FailureCause::Conflict => Self::Conflict,
+            FailureCause::Other => Self::Failed,
         }
     }
 
     /// Returns a conflict if the user can accept the recreation. Objects that hold data have to be changed in the manifest.
-    fn of_recreation(error: &RecreationError) -> Self {
+    fn from_recreation(error: &RecreationError) -> Self {
         if error.is_final() {
             Self::Failed
         } else {
@@ -143,7 +146,7 @@ impl Exit {
         }
     }
 
-    fn of_plan(error: &PlanError) -> Self {
+    fn from_plan(error: &PlanError) -> Self {
         match error {
             PlanError::Refused { objects } => {
                 let codes = objects.iter().map(|object| match object.reason {
@@ -198,10 +201,10 @@ mod tests {
             (conflict.into(), Exit::Conflict),
             (misfit.into(), Exit::DoesNotFit),
             (EngineError::NotInitialised.into(), Exit::Failed),
-            (Usage("wrong".into()).into(), Exit::Usage),
+            (UsageError("wrong".into()).into(), Exit::Usage),
             (OperationError::from(Interrupted).into(), Exit::Interrupted),
         ] {
-            assert_eq!(Exit::of(&error), code, "{error}");
+            assert_eq!(Exit::from_error(&error), code, "{error}");
         }
     }
 }

@@ -8,22 +8,22 @@ pub mod turn;
 
 use std::time::Duration;
 
-use addons_operation::fleet::{Selected, select};
-use addons_plan::file::Place;
+use addons_operation::fleet::{SelectedNamespaces, select_namespaces};
+use addons_plan::file::FleetClusterSource;
 use anyhow::Result;
 use futures::{StreamExt as _, stream};
 
-use crate::cli::fleet::Waves;
-use crate::cli::operation::Run;
-use crate::cli::{Cli, Command, Global};
+use crate::cli::fleet::WaveArgs;
+use crate::cli::operation::RunArgs;
+use crate::cli::{Cli, CliCommand, GlobalArgs};
 use crate::commands::{self, diff, list, plan, preflight, status};
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::settings;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use crate::words::{fleet as words, typed};
-use rollout::Rollout;
+use rollout::FleetRollout;
 
 /// How many clusters are worked on at the same time.
 const AT_ONCE: usize = 8;
@@ -32,8 +32,8 @@ const AT_ONCE: usize = 8;
 #[derive(Debug)]
 pub struct Fleet {
     /// The clusters in the order of the changes: contexts as typed, namespaces by name.
-    pub members: Vec<Place>,
-    global: Global,
+    pub members: Vec<FleetClusterSource>,
+    global: GlobalArgs,
 }
 
 impl Fleet {
@@ -41,17 +41,17 @@ impl Fleet {
     ///
     /// # Errors
     /// Flags exclude each other, a context does not exist, no cluster is selected, or the server of the namespaces cannot be reached.
-    pub async fn of(cli: &Cli) -> Result<Option<Self>> {
+    pub async fn from_cli(cli: &Cli) -> Result<Option<Self>> {
         let (global, selector) = (&cli.global, cli.command.clusters());
         let contexts = global.context.as_deref().unwrap_or_default();
         let has_contexts = contexts.contains(',');
-        check(global, has_contexts, selector.is_some())?;
-        let members: Vec<Place> = match selector {
-            Some(selector) => selected(global, selector).await?,
+        check_flags(global, has_contexts, selector.is_some())?;
+        let members: Vec<FleetClusterSource> = match selector {
+            Some(selector) => find_selected(global, selector).await?,
             None if has_contexts => {
-                let names = named(contexts)?;
+                let names = parse_contexts(contexts)?;
                 settings::check_contexts(global, &names)?;
-                names.into_iter().map(Place::Context).collect()
+                names.into_iter().map(FleetClusterSource::Context).collect()
             }
             None => return Ok(None),
         };
@@ -65,15 +65,15 @@ impl Fleet {
     ///
     /// # Errors
     /// Flags exclude each other, or a context does not exist.
-    pub fn of_places(global: &Global, members: Vec<Place>) -> Result<Self> {
+    pub fn from_places(global: &GlobalArgs, members: Vec<FleetClusterSource>) -> Result<Self> {
         let contexts = members.iter().filter_map(|place| match place {
-            Place::Context(name) => Some(name.clone()),
-            Place::Namespace(_) => None,
+            FleetClusterSource::Context(name) => Some(name.clone()),
+            FleetClusterSource::Namespace(_) => None,
         });
         let contexts: Vec<String> = contexts.collect();
-        check(global, !contexts.is_empty(), contexts.len() < members.len())?;
+        check_flags(global, !contexts.is_empty(), contexts.len() < members.len())?;
         if !contexts.is_empty() && global.context.is_some() {
-            return Err(Usage(words::CONTEXTS_OF_PLAN.to_owned()).into());
+            return Err(UsageError(words::CONTEXTS_OF_PLAN.to_owned()).into());
         }
         settings::check_contexts(global, &contexts)?;
         Ok(Self {
@@ -83,18 +83,18 @@ impl Fleet {
     }
 
     /// Creates the session of a cluster.
-    fn session(&self, member: &Place, timeout: Option<Duration>) -> Session {
+    fn session(&self, member: &FleetClusterSource, timeout: Option<Duration>) -> Session {
         let mut global = self.global.clone();
         match member {
-            Place::Context(name) => global.context = Some(name.clone()),
-            Place::Namespace(name) => global.namespace = Some(name.clone()),
+            FleetClusterSource::Context(name) => global.context = Some(name.clone()),
+            FleetClusterSource::Namespace(name) => global.namespace = Some(name.clone()),
         }
-        Session::within(global, timeout)
+        Session::with_timeout(global, timeout)
     }
 
     /// Runs work that only reads on every cluster, and returns the values sorted by cluster. Reports errors at once, and returns their
     /// highest exit code.
-    pub async fn each<T>(
+    pub async fn read_each<T>(
         &self,
         work: impl AsyncFn(&Session) -> Result<T>,
     ) -> (Vec<(String, T)>, Exit) {
@@ -103,9 +103,9 @@ impl Fleet {
             let work = async {
                 work(&session)
                     .await
-                    .map_err(|error| output::failure(&error))
+                    .map_err(|error| output::report_failure(&error))
             };
-            (member.name(), of_cluster::run(member, work).await)
+            (member.name(), of_cluster::run_labelled(member, work).await)
         });
         let all: Vec<_> = all.buffer_unordered(AT_ONCE).collect().await;
         let (mut values, mut worst) = (Vec::new(), Exit::Done);
@@ -124,27 +124,27 @@ impl Fleet {
 ///
 /// # Errors
 /// Nothing was written: the command works on one cluster only, or the user declined.
-pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
+pub async fn run_fleet(fleet: &Fleet, command: &CliCommand) -> Result<Exit> {
     let (waves, how) = match command {
-        Command::Install(args) => (&args.waves, &args.change.run),
-        Command::Upgrade(args) => (&args.waves, &args.change.run),
-        Command::Uninstall(args) => (&args.waves, &args.run),
-        Command::Apply(args) if args.set.is_some() => (&args.waves, &args.change.run),
-        Command::Apply(_) => return Err(Usage(words::CLUSTERS_OF_PLAN.to_owned()).into()),
-        Command::List(args) => return list::of_fleet(fleet, args).await,
-        Command::Status(args) => return status::of_fleet(fleet, args).await,
-        Command::Diff(args) => return diff::of_fleet(fleet, args).await,
-        Command::Preflight(args) => return preflight::of_fleet(fleet, args).await,
-        Command::Plan(args) => return plan::of_fleet(fleet, args).await,
-        _ => return Err(Usage(words::ONE_CLUSTER.to_owned()).into()),
+        CliCommand::Install(args) => (&args.waves, &args.change.run),
+        CliCommand::Upgrade(args) => (&args.waves, &args.change.run),
+        CliCommand::Uninstall(args) => (&args.waves, &args.run),
+        CliCommand::Apply(args) if args.set.is_some() => (&args.waves, &args.change.run),
+        CliCommand::Apply(_) => return Err(UsageError(words::CLUSTERS_OF_PLAN.to_owned()).into()),
+        CliCommand::List(args) => return list::run_on_fleet(fleet, args).await,
+        CliCommand::Status(args) => return status::run_on_fleet(fleet, args).await,
+        CliCommand::Diff(args) => return diff::run_on_fleet(fleet, args).await,
+        CliCommand::Preflight(args) => return preflight::run_on_fleet(fleet, args).await,
+        CliCommand::Plan(args) => return plan::run_on_fleet(fleet, args).await,
+        _ => return Err(UsageError(words::ONE_CLUSTER.to_owned()).into()),
     };
-    let rollout = Rollout {
-        waves: rollout_of(waves, how)?,
+    let rollout = FleetRollout {
+        waves: parse_rollout(waves, how)?,
         yes: how.yes,
         timeout: how.timeout,
-        again: &typed::for_clusters,
+        again: &typed::command_for_clusters,
     };
-    rollout::run(fleet, &rollout, async |_, session| {
+    rollout::run_rollout(fleet, &rollout, async |_, session| {
         commands::run(session, command).await
     })
     .await
@@ -154,9 +154,12 @@ pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
 ///
 /// # Errors
 /// The next wave has to wait until clusters are ready, and `--wait=false` is set.
-pub fn rollout_of(waves: &Waves, run: &Run) -> Result<addons_clusters::fleet::Rollout, Usage> {
+pub fn parse_rollout(
+    waves: &WaveArgs,
+    run: &RunArgs,
+) -> Result<addons_clusters::fleet::RolloutSettings, UsageError> {
     match waves.rollout() {
-        Some(_) if !run.wait => Err(Usage(words::NO_WAIT.to_owned())),
+        Some(_) if !run.wait => Err(UsageError(words::NO_WAIT.to_owned())),
         rollout => Ok(rollout.unwrap_or_default()),
     }
 }
@@ -165,27 +168,31 @@ pub fn rollout_of(waves: &Waves, run: &Run) -> Result<addons_clusters::fleet::Ro
 ///
 /// # Errors
 /// Flags for waves were given.
-pub fn check_one(command: &Command) -> Result<(), Usage> {
+pub fn check_single_cluster(command: &CliCommand) -> Result<(), UsageError> {
     let waves = match command {
-        Command::Install(args) => &args.waves,
-        Command::Upgrade(args) => &args.waves,
-        Command::Uninstall(args) => &args.waves,
-        Command::Apply(args) if args.set.is_some() => &args.waves,
+        CliCommand::Install(args) => &args.waves,
+        CliCommand::Upgrade(args) => &args.waves,
+        CliCommand::Uninstall(args) => &args.waves,
+        CliCommand::Apply(args) if args.set.is_some() => &args.waves,
         // Whether a plan file is for several clusters is known once it is read.
         _ => return Ok(()),
     };
     match waves.rollout() {
-        Some(_) => Err(Usage(words::NO_WAVES.to_owned())),
+        Some(_) => Err(UsageError(words::NO_WAVES.to_owned())),
         None => Ok(()),
     }
 }
 
 /// Refuses flags that contradict each other about the clusters.
-fn check(global: &Global, has_contexts: bool, has_selector: bool) -> Result<(), Usage> {
+fn check_flags(
+    global: &GlobalArgs,
+    has_contexts: bool,
+    has_selector: bool,
+) -> Result<(), UsageError> {
     let several = match (has_contexts, has_selector) {
         (false, false) => return Ok(()),
         (true, true) => {
-            return Err(Usage(
+            return Err(UsageError(
                 "--clusters can only be used with a single context".to_owned(),
             ));
         }
@@ -201,20 +208,22 @@ fn check(global: &Global, has_contexts: bool, has_selector: bool) -> Result<(), 
         (has_contexts && global.token.is_some(), "--token"),
     ];
     match excluded.iter().find(|(is_set, _)| *is_set) {
-        Some((_, flag)) => Err(Usage(format!("{several} cannot be combined with {flag}"))),
+        Some((_, flag)) => Err(UsageError(format!(
+            "{several} cannot be combined with {flag}"
+        ))),
         None => Ok(()),
     }
 }
 
 /// Parses the contexts of `--context`.
-fn named(contexts: &str) -> Result<Vec<String>, Usage> {
+fn parse_contexts(contexts: &str) -> Result<Vec<String>, UsageError> {
     let mut names: Vec<String> = Vec::new();
     for name in contexts.split(',').map(str::trim) {
         if name.is_empty() {
-            return Err(Usage(format!("--context {contexts}: a name is empty")));
+            return Err(UsageError(format!("--context {contexts}: a name is empty")));
         }
         if names.iter().any(|other| other == name) {
-            return Err(Usage(format!(
+            return Err(UsageError(format!(
                 "--context {contexts}: {name} is named twice"
             )));
         }
@@ -224,16 +233,19 @@ fn named(contexts: &str) -> Result<Vec<String>, Usage> {
 }
 
 /// Finds the clusters of `--clusters`.
-async fn selected(global: &Global, selector: &str) -> Result<Vec<Place>> {
+async fn find_selected(global: &GlobalArgs, selector: &str) -> Result<Vec<FleetClusterSource>> {
     let home = Session::new(global.clone());
-    let Selected { clusters, others } = select(home.ctx(), selector).await?;
-    if let Some(note) = words::left_out(&others) {
+    let SelectedNamespaces { clusters, others } = select_namespaces(home.ctx(), selector).await?;
+    if let Some(note) = words::describe_left_out(&others) {
         output::note(&note);
     }
     if clusters.is_empty() {
-        return Err(Usage(words::nothing_selected(selector)).into());
+        return Err(UsageError(words::describe_nothing_selected(selector)).into());
     }
-    Ok(clusters.into_iter().map(Place::Namespace).collect())
+    Ok(clusters
+        .into_iter()
+        .map(FleetClusterSource::Namespace)
+        .collect())
 }
 
 #[cfg(test)]
@@ -242,12 +254,12 @@ mod tests {
 
     #[test]
     fn contexts_are_named_once() {
-        assert_eq!(named("b, a").unwrap(), ["b", "a"]);
+        assert_eq!(parse_contexts("b, a").unwrap(), ["b", "a"]);
         for (typed, expected) in [
             ("a,", "--context a,: a name is empty"),
             ("a,b,a", "--context a,b,a: a is named twice"),
         ] {
-            assert_eq!(named(typed).unwrap_err().to_string(), expected);
+            assert_eq!(parse_contexts(typed).unwrap_err().to_string(), expected);
         }
     }
 
@@ -256,10 +268,10 @@ mod tests {
         let typed = |flags: &str| {
             let line = format!("x upgrade --clusters tier=prod {flags}");
             let words: Vec<_> = line.split_whitespace().map(Into::into).collect();
-            let Command::Upgrade(args) = crate::cli::parse(&words).unwrap().command else {
+            let CliCommand::Upgrade(args) = crate::cli::parse(&words).unwrap().command else {
                 panic!("{line}");
             };
-            rollout_of(&args.waves, &args.change.run)
+            parse_rollout(&args.waves, &args.change.run)
         };
         assert_eq!(typed("--wait=false").unwrap().waves(5).len(), 1);
         assert_eq!(typed("--max-unavailable 2").unwrap().waves(5).len(), 3);
@@ -268,15 +280,15 @@ mod tests {
 
     #[test]
     fn flags_that_say_different_things_are_refused() {
-        let with = |change: fn(&mut Global)| {
-            let mut global = Global::default();
+        let with = |change: fn(&mut GlobalArgs)| {
+            let mut global = GlobalArgs::default();
             change(&mut global);
             global
         };
         let namespace = with(|global| global.namespace = Some("shop".into()));
         let token = with(|global| global.token = Some("secret".into()));
-        let said = |global: &Global, contexts, selector| {
-            let refused = check(global, contexts, selector).err();
+        let said = |global: &GlobalArgs, contexts, selector| {
+            let refused = check_flags(global, contexts, selector).err();
             refused.map(|error| error.to_string()).unwrap_or_default()
         };
         assert_eq!(said(&namespace, false, false), "");

@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 static STDIN: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// Reads a file.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    bounded(path, usize::MAX)
+pub fn read_input(path: &Path) -> io::Result<Vec<u8>> {
+    read_bounded(path, usize::MAX)
 }
 
 /// Reads at most one byte more than `limit`, so that the caller can detect a file that is too large.
-pub fn bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+pub fn read_bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     if path != Path::new("-") {

@@ -17,15 +17,15 @@ use signals::Signals;
 /// The text that is printed when a signal ends the program.
 static LAST_WORDS: OnceLock<String> = OnceLock::new();
 /// How many operations are writing. They end by themselves.
-static WRITING: AtomicUsize = AtomicUsize::new(0);
+static ACTIVE_WRITERS: AtomicUsize = AtomicUsize::new(0);
 /// How many signals were passed to operations.
-static ASKED: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
+static SIGNALS_PASSED: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
 /// The number of signals that ends the program during an operation: the first ends the operation, the second also helm.
-const PATIENCE: usize = 3;
+const MAX_SIGNALS: usize = 3;
 
 /// Ends the program on a signal, from its own thread, because the others may be waiting for a response. If the thread cannot start, the
 /// system ends the program.
-pub fn watch() {
+pub fn spawn_signal_thread() {
     let builder = std::thread::Builder::new().name("signals".to_owned());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -42,52 +42,52 @@ async fn end_on_signal() {
     loop {
         signals.next().await;
         // Check before notifying: an operation that ends at once would no longer count as running.
-        let writes = WRITING.load(Ordering::SeqCst) > 0;
-        seen = if writes { seen + 1 } else { PATIENCE };
-        if seen >= PATIENCE {
+        let writes = ACTIVE_WRITERS.load(Ordering::SeqCst) > 0;
+        seen = if writes { seen + 1 } else { MAX_SIGNALS };
+        if seen >= MAX_SIGNALS {
             if let Some(words) = LAST_WORDS.get() {
                 output::note(words);
             }
             exit(Exit::Interrupted);
         }
-        ASKED.send_modify(|asked| *asked += 1);
+        SIGNALS_PASSED.send_modify(|asked| *asked += 1);
     }
 }
 
 /// Sets the text that is printed when a signal ends the program: what it leaves behind and how to continue. Only the first call counts.
-pub fn on_end(words: String) {
+pub fn set_last_words(words: String) {
     // A program runs one command.
     let _ = LAST_WORDS.set(words);
 }
 
 /// A guard: an operation is writing until it is dropped.
 #[derive(Debug)]
-pub struct Writing(());
+pub struct WritingGuard(());
 
-impl Writing {
+impl WritingGuard {
     /// Begins to pass signals to the operation, which receives each of them.
-    pub fn begin() -> (Self, Asked) {
-        let asked = ASKED.subscribe();
+    pub fn begin() -> (Self, SignalReceiver) {
+        let asked = SIGNALS_PASSED.subscribe();
         let heard = *asked.borrow();
-        WRITING.fetch_add(1, Ordering::SeqCst);
-        (Self(()), Asked { asked, heard })
+        ACTIVE_WRITERS.fetch_add(1, Ordering::SeqCst);
+        (Self(()), SignalReceiver { asked, heard })
     }
 }
 
-impl Drop for Writing {
+impl Drop for WritingGuard {
     fn drop(&mut self) {
-        WRITING.fetch_sub(1, Ordering::SeqCst);
+        ACTIVE_WRITERS.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// The receiver of signals that ask an operation to end.
 #[derive(Debug)]
-pub struct Asked {
+pub struct SignalReceiver {
     asked: watch::Receiver<usize>,
     heard: usize,
 }
 
-impl Asked {
+impl SignalReceiver {
     /// Waits for the next signal, which may already have arrived.
     pub async fn next(&mut self) {
         self.heard += 1;
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn signals_that_come_before_anyone_listens_are_heard() {
-        let (_writing, mut asked) = Writing::begin();
+        let (_writing, mut asked) = WritingGuard::begin();
         for _ in 0..2 {
-            ASKED.send_modify(|asked| *asked += 1);
+            SIGNALS_PASSED.send_modify(|asked| *asked += 1);
         }
         assert_eq!(asked.next().now_or_never(), Some(()));
         assert_eq!(asked.next().now_or_never(), Some(()));

@@ -34,7 +34,7 @@ use std::time::Duration;
 use addons_operation::jail;
 use addons_sources::scratch;
 use anyhow::Result;
-use cli::{Cli, Command};
+use cli::{Cli, CliCommand};
 use exit::Exit;
 use fleet::Fleet;
 use session::Session;
@@ -49,27 +49,27 @@ pub fn main() -> ExitCode {
     if args.get(1).is_some_and(|first| first == jail::ARGUMENT) {
         let served = jail::serve(std::io::stdin().lock(), std::io::stdout().lock());
         return served.map_or_else(
-            |error| output::failure(&error.into()).into(),
+            |error| output::report_failure(&error.into()).into(),
             |()| ExitCode::SUCCESS,
         );
     }
     // The provider of every TLS connection. This fails only if one is already installed.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    if let Some(answer) = completion::answer(&args) {
-        output::data(&answer);
+    if let Some(answer) = completion::answer_request(&args) {
+        output::print_text(&answer);
         return ExitCode::SUCCESS;
     }
     let cli = match cli::parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error).into(),
+        Err(error) => return output::print_usage(&error).into(),
     };
     if cli.global.verbosity >= 6 {
-        output::requests::trace();
+        output::requests::trace_requests();
     }
     if cli.command.has_events() {
-        events::begin();
+        events::enable_events();
     }
-    interrupt::watch();
+    interrupt::spawn_signal_thread();
     // A single thread: the API server is the bottleneck, and every run pays for start-up and memory.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -77,14 +77,15 @@ pub fn main() -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            return output::failure(&anyhow::Error::from(error).context("cannot start")).into();
+            return output::report_failure(&anyhow::Error::from(error).context("cannot start"))
+                .into();
         }
     };
     let exit: Exit = match runtime.block_on(run(&cli)) {
         Ok(exit) => exit,
-        Err(error) => output::failure(&error),
+        Err(error) => output::report_failure(&error),
     };
-    events::end(exit);
+    events::emit_end(exit);
     // Do not wait longer for a credential helper or a name server that does not respond.
     runtime.shutdown_timeout(SHUTDOWN);
     scratch::remove_all();
@@ -94,12 +95,12 @@ pub fn main() -> ExitCode {
 /// Runs the command on its cluster, or on each of several.
 async fn run(cli: &Cli) -> Result<Exit> {
     let timeout = cli.command.timeout();
-    match Fleet::of(cli).await? {
-        Some(fleet) => fleet::run(&fleet, &cli.command).await,
+    match Fleet::from_cli(cli).await? {
+        Some(fleet) => fleet::run_fleet(&fleet, &cli.command).await,
         None => {
-            fleet::check_one(&cli.command)?;
-            let mut session = Session::within(cli.global.clone(), timeout);
-            if let Command::Reconcile(_) = cli.command {
+            fleet::check_single_cluster(&cli.command)?;
+            let mut session = Session::with_timeout(cli.global.clone(), timeout);
+            if let CliCommand::Reconcile(_) = cli.command {
                 session = session.unattended()?;
             }
             commands::run(&session, &cli.command).await

@@ -12,10 +12,10 @@ pub mod template;
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 
-use common::foreign::escaped;
+use common::foreign::escape_controls;
 use serde::Serialize;
 
-use crate::cli::{Format, Listing};
+use crate::cli::{Listing, OutputFormat};
 use crate::events;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -23,21 +23,27 @@ use crate::words::{hint, typed};
 
 /// A list as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
-pub struct Items<'a, T> {
+pub struct ItemList<'a, T> {
     /// The items.
     pub items: &'a [T],
 }
 
 /// Prints text for people, without control characters that would affect a terminal. If the reader closed the pipe (`| head`), the program
 /// ends quietly with 0. A full disk ends it with 1.
-pub fn data(text: &str) {
-    write(plain(&typed::whole(text, of_cluster::place().as_deref())).as_bytes());
+pub fn print_text(text: &str) {
+    write(
+        escape_text(&typed::complete_commands(
+            text,
+            of_cluster::current_place().as_deref(),
+        ))
+        .as_bytes(),
+    );
 }
 
 /// Prints data for programs, unchanged unless stdout is a terminal. See [`data`].
-pub fn bytes(bytes: &[u8]) {
+pub fn print_bytes(bytes: &[u8]) {
     if std::io::stdout().is_terminal() {
-        data(&String::from_utf8_lossy(bytes));
+        print_text(&String::from_utf8_lossy(bytes));
     } else {
         write(bytes);
     }
@@ -45,9 +51,9 @@ pub fn bytes(bytes: &[u8]) {
 
 /// Prints JSON in one line for programs. Returns `false` if that failed: a reader that went away does not end the operation. Control
 /// characters are escaped, which leaves the JSON equal.
-pub fn line(json: &str) -> bool {
+pub fn print_json_line(json: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{}", escaped(json))
+    writeln!(stdout, "{}", escape_controls(json))
         .and_then(|()| stdout.flush())
         .is_ok()
 }
@@ -65,53 +71,56 @@ fn write(bytes: &[u8]) {
 }
 
 /// Prints `KIND/NAME`, one a line, for `-o name`.
-pub fn names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) {
+pub fn print_names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) {
     let lines: String = names.map(|name| format!("{kind}/{name}\n")).collect();
-    data(&lines);
+    print_text(&lines);
 }
 
 /// Prints a value as JSON, as YAML or through a template. The caller handles the other formats.
 ///
 /// # Errors
 /// The value cannot be serialised, or the template does not fit it.
-pub fn value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow::Result<()> {
+pub fn print_value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow::Result<()> {
     let asked = asked.into();
     let mut text = match asked.format {
-        Format::Template(template) => {
+        OutputFormat::Template(template) => {
             let value = serde_json::to_value(value)?;
             let text = template
                 .render(&value, asked.no_headers)
                 .map_err(anyhow::Error::msg)?;
-            bytes(text.as_bytes());
+            print_bytes(text.as_bytes());
             return Ok(());
         }
-        Format::Yaml => serde_saphyr::to_string(value)?,
+        OutputFormat::Yaml => serde_saphyr::to_string(value)?,
         _ => serde_json::to_string_pretty(value)?,
     };
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    bytes(text.as_bytes());
+    print_bytes(text.as_bytes());
     Ok(())
 }
 
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
-    let text = typed::whole(&cause::in_words(text), of_cluster::place().as_deref());
-    let text = of_cluster::labelled(&plain(&text));
+    let text = typed::complete_commands(
+        &cause::replace_causes(text),
+        of_cluster::current_place().as_deref(),
+    );
+    let text = of_cluster::label_lines(&escape_text(&text));
     // A closed stderr does not stop the program.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
 /// Escapes text from other sources (a catalogue, a manifest, a server): control characters other than line breaks and tabs, and characters
 /// that change the direction of the text.
-pub fn plain(text: &str) -> String {
-    escaped(text)
+pub fn escape_text(text: &str) -> String {
+    escape_controls(text)
 }
 
 /// Pads text to a width. The formatter of the standard library panics above a width of 65,535, and text from a catalogue or an object may
 /// be longer.
-pub fn padded(text: &str, width: usize) -> String {
+pub fn pad_text(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.chars().count());
     format!("{text}{}", " ".repeat(missing))
 }
@@ -120,7 +129,7 @@ pub fn padded(text: &str, width: usize) -> String {
 pub fn ask(text: &str) {
     let mut stderr = anstream::stderr().lock();
     let _ = stderr
-        .write_all(plain(text).as_bytes())
+        .write_all(escape_text(text).as_bytes())
         .and_then(|()| stderr.flush());
 }
 
@@ -137,26 +146,26 @@ pub fn warn(text: &str) {
 }
 
 /// Prints an error with its causes and the advice, once. Returns its exit code.
-pub fn failure(error: &anyhow::Error) -> Exit {
-    let way_out = hint::below(&hint::lines(error.as_ref()));
-    note(&format!("{}{way_out}", error_text(error.as_ref())));
-    let exit = Exit::of(error);
-    events::emit(&events::Event::Error {
-        message: &chain(error.as_ref()),
+pub fn report_failure(error: &anyhow::Error) -> Exit {
+    let way_out = hint::indent_lines(&hint::hint_lines(error.as_ref()));
+    note(&format!("{}{way_out}", format_error(error.as_ref())));
+    let exit = Exit::from_error(error);
+    events::emit(&events::PrintedEvent::Error {
+        message: &describe_chain(error.as_ref()),
         exit_code: exit as u8,
     });
     exit
 }
 
 /// Formats `error: WHAT: CAUSE: CAUSE`. Further lines of a message (several problems) are indented to its first word.
-fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
-    format!("error: {}", chain(error)).replace('\n', "\n       ")
+fn format_error(error: &(dyn std::error::Error + 'static)) -> String {
+    format!("error: {}", describe_chain(error)).replace('\n', "\n       ")
 }
 
 /// Formats `WHAT: CAUSE: CAUSE`.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn describe_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = String::new();
-    for cause in hint::chain(error) {
+    for cause in hint::causes(error) {
         let cause = cause.to_string();
         // Some libraries repeat their source in their own words.
         if !text.contains(cause.trim()) {
@@ -164,11 +173,11 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
             text.push_str(cause.trim());
         }
     }
-    cause::in_words(&text)
+    cause::replace_causes(&text)
 }
 
 /// Prints a message of clap. Help and version are data; mistakes end with 2.
-pub fn usage(error: &clap::Error) -> Exit {
+pub fn print_usage(error: &clap::Error) -> Exit {
     // clap chooses the stream. A closed one does not change the exit code.
     let _ = error.print();
     if error.use_stderr() {
@@ -184,7 +193,7 @@ pub fn is_read_live() -> bool {
 }
 
 /// Whether stderr is a terminal that can move its cursor, and no work on another cluster prints on it.
-pub fn live() -> bool {
+pub fn can_move_cursor() -> bool {
     !of_cluster::is_one_of_several()
         && std::io::stderr().is_terminal()
         && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
@@ -200,14 +209,17 @@ mod tests {
     fn a_chain_is_one_line_and_further_problems_are_below() {
         let error = anyhow!("connection refused").context("the server cannot be reached");
         assert_eq!(
-            error_text(error.as_ref()),
+            format_error(error.as_ref()),
             "error: the server cannot be reached: connection refused"
         );
         let error = anyhow!("refused").context("it was refused: refused");
-        assert_eq!(error_text(error.as_ref()), "error: it was refused: refused");
+        assert_eq!(
+            format_error(error.as_ref()),
+            "error: it was refused: refused"
+        );
         let error = anyhow!("a requires b\nc requires d");
         assert_eq!(
-            error_text(error.as_ref()),
+            format_error(error.as_ref()),
             "error: a requires b\n       c requires d"
         );
     }
@@ -228,7 +240,7 @@ mod tests {
     #[test]
     fn text_of_others_does_not_steer_the_terminal() {
         assert_eq!(
-            plain("a\u{1b}[31m\r\n\tb\u{9b}2J \u{202e}c\u{7}\u{7f}ä"),
+            escape_text("a\u{1b}[31m\r\n\tb\u{9b}2J \u{202e}c\u{7}\u{7f}ä"),
             "a\\u001b[31m\\u000d\n\tb\\u009b2J \\u202ec\\u0007\\u007fä"
         );
     }

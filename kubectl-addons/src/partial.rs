@@ -1,6 +1,6 @@
 //! Commands without names concern all installations, and the failure of one does not stop the others.
 
-use addons_operation::stage::Failed;
+use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, OperationError, Plan, Resolution, Resolver};
 
 use crate::exit::Exit;
@@ -11,12 +11,12 @@ use crate::output;
 ///
 /// # Errors
 /// Those of [`Resolver::plan`], or an error of a named installation.
-pub async fn plan(
+pub async fn plan_partially(
     resolver: &Resolver<'_>,
     resolution: Resolution,
     choices: &Choices,
     is_named: bool,
-) -> Result<(Plan, Vec<Failed>), OperationError> {
+) -> Result<(Plan, Vec<FailedInstallation>), OperationError> {
     if is_named {
         let plan = resolver.plan(resolution.whole()?, choices).await?;
         return Ok((plan.whole()?, Vec::new()));
@@ -27,17 +27,17 @@ pub async fn plan(
 }
 
 /// Reports what was left out, each with its advice. Returns the highest exit code.
-pub fn report(failed: Vec<Failed>) -> Exit {
+pub fn report_failed(failed: Vec<FailedInstallation>) -> Exit {
     let failed = failed.into_iter();
-    let exits = failed.map(|Failed { name, error }| failure(&name, error));
+    let exits = failed.map(|FailedInstallation { name, error }| report_failure(&name, error));
     exits.max().unwrap_or(Exit::Done)
 }
 
 /// Reports the failure of an installation under its name.
-pub fn failure(name: &str, error: OperationError) -> Exit {
+pub fn report_failure(name: &str, error: OperationError) -> Exit {
     let is_named = error.to_string().contains(name);
     let error = anyhow::Error::from(error);
-    output::failure(&if is_named {
+    output::report_failure(&if is_named {
         error
     } else {
         error.context(name.to_owned())

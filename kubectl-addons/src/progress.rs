@@ -11,29 +11,29 @@ use std::sync::Arc;
 
 use addons_engine::Event;
 use addons_plan::InstallationPlan;
-use addons_plan::changes::Remedy;
+use addons_plan::changes::RefusalRemedy;
 use common::manifest::key::ObjectKey;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use installations::Installations;
-use objects::Objects;
+use installations::InstallationLines;
+use objects::ObjectLines;
 
 use crate::events;
 use crate::output;
 use crate::words::hint;
 
 /// The progress of a plan.
-pub struct Progress {
+pub struct ProgressDisplay {
     plan: Arc<addons_operation::Plan>,
     screen: Screen,
-    form: Form,
+    form: ProgressForm,
     /// The warnings of the server, with the objects that they concern.
     warnings: BTreeMap<String, Vec<ObjectKey>>,
 }
 
 /// Whether objects or installations have lines.
-enum Form {
-    Objects(Objects),
-    Installations(Installations),
+enum ProgressForm {
+    Objects(ObjectLines),
+    Installations(InstallationLines),
 }
 
 /// Where lines are printed.
@@ -42,13 +42,13 @@ struct Screen {
     live: Option<MultiProgress>,
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Creates the display. `live` says that stderr is a terminal that can move its cursor, `brief` that an installation has a single line.
     pub fn new(live: bool, brief: bool, plan: &Arc<addons_operation::Plan>) -> Self {
         let form = if live && brief {
-            Form::Installations(Installations::new(plan))
+            ProgressForm::Installations(InstallationLines::new(plan))
         } else {
-            Form::Objects(Objects::new(plan))
+            ProgressForm::Objects(ObjectLines::new(plan))
         };
         Self {
             plan: Arc::clone(plan),
@@ -63,8 +63,8 @@ impl Progress {
     /// Ends the live list. The report names what is unfinished.
     pub fn finish(mut self) {
         match &mut self.form {
-            Form::Objects(objects) => objects.finish(&self.screen),
-            Form::Installations(installations) => installations.finish(),
+            ProgressForm::Objects(objects) => objects.finish(&self.screen),
+            ProgressForm::Installations(installations) => installations.finish(),
         }
         for (message, keys) in &self.warnings {
             if let [first, others @ ..] = keys.as_slice() {
@@ -79,10 +79,10 @@ impl Progress {
     }
 
     /// Shows that an installation failed and is rolled back. `text` describes the rollback.
-    pub fn goes_back(&mut self, part: usize, text: &str) {
+    pub fn begin_rollback(&mut self, part: usize, text: &str) {
         match &mut self.form {
-            Form::Objects(objects) => objects.goes_back(&self.screen, part),
-            Form::Installations(installations) => installations.goes_back(part),
+            ProgressForm::Objects(objects) => objects.begin_rollback(&self.screen, part),
+            ProgressForm::Installations(installations) => installations.begin_rollback(part),
         }
         for line in text.lines() {
             self.screen.line(line);
@@ -95,29 +95,35 @@ impl Progress {
             return;
         };
         let plan = &planned.plan;
-        events::executing(plan, event);
+        events::emit_executing(plan, event);
         let screen = &self.screen;
         match event {
             Event::WaitingForLock { holder } => {
                 screen.line(&format!("… waiting for {holder} to finish"));
             }
             Event::Applied { key, .. } => match &mut self.form {
-                Form::Objects(objects) => objects.applied(screen, part, key, plan),
-                Form::Installations(_) if is_target_namespace(plan, key) => {}
-                Form::Installations(installations) => installations.count(screen, part, key),
+                ProgressForm::Objects(objects) => objects.count_applied(screen, part, key, plan),
+                ProgressForm::Installations(_) if is_target_namespace(plan, key) => {}
+                ProgressForm::Installations(installations) => {
+                    installations.count(screen, part, key)
+                }
             },
             Event::Waiting { key, readiness } => {
                 let (status, message) = (readiness.status, &readiness.message);
                 match &mut self.form {
-                    Form::Objects(objects) => objects.waiting(screen, key, status, message),
-                    Form::Installations(installations) => {
-                        installations.waiting(screen, part, key, status, message);
+                    ProgressForm::Objects(objects) => {
+                        objects.show_waiting(screen, key, status, message)
+                    }
+                    ProgressForm::Installations(installations) => {
+                        installations.show_waiting(screen, part, key, status, message);
                     }
                 }
             }
             Event::Pruned { key } => match &mut self.form {
-                Form::Objects(objects) => objects.pruned(screen, part, key),
-                Form::Installations(installations) => installations.count(screen, part, key),
+                ProgressForm::Objects(objects) => objects.show_pruned(screen, part, key),
+                ProgressForm::Installations(installations) => {
+                    installations.count(screen, part, key)
+                }
             },
             // One warning may concern hundreds of objects.
             Event::Warning { key, message } => {
@@ -128,7 +134,10 @@ impl Progress {
                 key,
                 message,
                 remedy,
-            } => screen.line(&format!("… {key}  {message}{}", way_out(remedy, key, plan))),
+            } => screen.line(&format!(
+                "… {key}  {message}{}",
+                remedy_text(remedy, key, plan)
+            )),
             // The report lists conflicts with both values.
             Event::Settled(_) => {}
             Event::Failed {
@@ -137,10 +146,12 @@ impl Progress {
                 remedy,
             } => {
                 match &mut self.form {
-                    Form::Objects(objects) => objects.end_wait(key),
-                    Form::Installations(installations) => installations.failed(screen, part, key),
+                    ProgressForm::Objects(objects) => objects.end_wait(key),
+                    ProgressForm::Installations(installations) => {
+                        installations.count_failure(screen, part, key)
+                    }
                 }
-                let way_out = remedy.as_ref().map(|remedy| way_out(remedy, key, plan));
+                let way_out = remedy.as_ref().map(|remedy| remedy_text(remedy, key, plan));
                 let way_out = way_out.unwrap_or_default();
                 screen.line(&format!("✗ {key}  {message}{way_out}"));
             }
@@ -154,8 +165,8 @@ fn is_target_namespace(plan: &InstallationPlan, key: &ObjectKey) -> bool {
 }
 
 /// Formats the advice for an object, below its failure.
-fn way_out(remedy: &Remedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
-    hint::below(&hint::of_object(remedy, key, &plan.installation))
+fn remedy_text(remedy: &RefusalRemedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
+    hint::indent_lines(&hint::object_hints(remedy, key, &plan.installation))
 }
 
 impl Screen {
@@ -163,7 +174,7 @@ impl Screen {
         let text = format!("  {}", text.trim_end());
         // A closed stderr does not stop an operation.
         match &self.live {
-            Some(live) => drop(live.println(output::plain(&text))),
+            Some(live) => drop(live.println(output::escape_text(&text))),
             None => output::note(&text),
         }
     }

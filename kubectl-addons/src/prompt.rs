@@ -8,10 +8,10 @@ use addons_operation::{Intent, Resolution, Resolver};
 use anyhow::{Context as _, Result};
 use common::api::catalogue::{FieldType, FormField};
 use common::values::form;
-use common::values::path::Path;
+use common::values::path::ValuePath;
 use serde_json::{Number, Value, json};
 
-use crate::change::Declined;
+use crate::change::ConfirmationError;
 use crate::output;
 use crate::words::form as words;
 
@@ -19,13 +19,17 @@ use crate::words::form as words;
 const MAX_ANSWER: usize = 256 << 10;
 
 /// Shows a text and reads a line. Returns `None` at the end of the input.
-type Ask<'a> = dyn FnMut(&str) -> Option<String> + 'a;
+type AskLine<'a> = dyn FnMut(&str) -> Option<String> + 'a;
 
 /// Resolves an intent, and asks on a terminal for values that forms require and no layer has (semantics 9). Does not ask if other values
 /// are wrong, if there is no terminal, or with `--yes`: then the error names all problems.
 ///
 /// Those of [`Resolver::resolve`], or [`Declined`] if the input ended. Nothing was changed.
-pub async fn resolve(resolver: &Resolver<'_>, intent: &Intent, yes: bool) -> Result<Resolution> {
+pub async fn resolve_with_prompt(
+    resolver: &Resolver<'_>,
+    intent: &Intent,
+    yes: bool,
+) -> Result<Resolution> {
     let mut answers = Answers::new();
     loop {
         let resolution = resolver.resolve(intent, &answers).await?;
@@ -38,24 +42,24 @@ pub async fn resolve(resolver: &Resolver<'_>, intent: &Intent, yes: bool) -> Res
         else {
             return Ok(resolution);
         };
-        let values = ask(questions)?;
+        let values = ask_questions(questions)?;
         answers.insert(questions.installation.clone(), values);
     }
 }
 
 /// Asks for each field, and returns the answers at the paths of the fields.
-fn ask(questions: &Questions) -> Result<Value> {
+fn ask_questions(questions: &Questions) -> Result<Value> {
     output::note(&format!(
         "{} {} needs values; Ctrl-C ends this, and nothing is changed",
         questions.installation.name, questions.version
     ));
     let mut values = json!({});
     for field in &questions.fields {
-        let value = answer(field, &mut |text| {
+        let value = ask_field(field, &mut |text| {
             output::ask(text);
-            line()
+            read_line()
         })?;
-        Path::parse(&field.internal_name)
+        ValuePath::parse(&field.internal_name)
             .and_then(|path| path.set(&mut values, value))
             .with_context(|| format!("spec.values.{}", field.internal_name))?;
     }
@@ -63,16 +67,16 @@ fn ask(questions: &Questions) -> Result<Value> {
 }
 
 /// Asks until the answer is a valid value of the field.
-fn answer(field: &FormField, ask: &mut Ask<'_>) -> Result<Value, Declined> {
-    let mut question = question(field);
+fn ask_field(field: &FormField, ask: &mut AskLine<'_>) -> Result<Value, ConfirmationError> {
+    let mut question = format_question(field);
     loop {
         let text = match field.r#type {
-            FieldType::TextArea => lines(&question, ask),
+            FieldType::TextArea => read_lines(&question, ask),
             _ => ask(&question),
         };
-        let text = text.ok_or(Declined::No)?;
-        let value = value(field, &text);
-        let allowed = value.and_then(|value| match form::refusal(field, &value) {
+        let text = text.ok_or(ConfirmationError::No)?;
+        let value = parse_answer(field, &text);
+        let allowed = value.and_then(|value| match form::find_refusal(field, &value) {
             Some(reason) => Err(reason),
             None => Ok(value),
         });
@@ -83,7 +87,7 @@ fn answer(field: &FormField, ask: &mut Ask<'_>) -> Result<Value, Declined> {
     }
 }
 
-fn question(field: &FormField) -> String {
+fn format_question(field: &FormField) -> String {
     let name = &field.internal_name;
     let title = match field.display_name.trim() {
         "" => name.clone(),
@@ -105,12 +109,12 @@ fn question(field: &FormField) -> String {
         .flat_map(str::lines)
         .map(|line| format!("  {line}\n"))
         .collect();
-    let allowed = words::allowed(field);
+    let allowed = words::describe_allowed(field);
     format!("{title}: {kind}{allowed}{default}\n{help}> ")
 }
 
 /// Reads lines up to an empty one, or to the end of the input after the first.
-fn lines(question: &str, ask: &mut Ask<'_>) -> Option<String> {
+fn read_lines(question: &str, ask: &mut AskLine<'_>) -> Option<String> {
     let mut text = ask(question)?;
     if text.is_empty() {
         return Some(text);
@@ -129,7 +133,7 @@ fn lines(question: &str, ask: &mut Ask<'_>) -> Option<String> {
 ///
 /// # Errors
 /// Says in a sentence why the answer is not a valid value.
-fn value(field: &FormField, text: &str) -> Result<Value, String> {
+fn parse_answer(field: &FormField, text: &str) -> Result<Value, String> {
     if text.len() > MAX_ANSWER {
         return Err(format!("an answer has {} KiB at most", MAX_ANSWER >> 10));
     }
@@ -155,7 +159,7 @@ fn value(field: &FormField, text: &str) -> Result<Value, String> {
 }
 
 /// Reads a line from the terminal, without its line break. `None` at the end of the input or on an error.
-fn line() -> Option<String> {
+fn read_line() -> Option<String> {
     let mut bytes = Vec::new();
     // An unreadable line counts as the end of the input. A line that is too long is detected by its length.
     let limit = MAX_ANSWER as u64 + 2;
@@ -182,7 +186,7 @@ mod tests {
     fn asked(of: Value, typed: &[&str]) -> (Option<Value>, Vec<String>) {
         let mut typed = typed.iter();
         let mut shown = Vec::new();
-        let value = answer(&field(of), &mut |text| {
+        let value = ask_field(&field(of), &mut |text| {
             shown.push(text.to_owned());
             typed.next().map(|line| (*line).to_owned())
         });

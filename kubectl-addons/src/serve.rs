@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_loops::Metrics;
+use addons_loops::LoopMetrics;
 use anyhow::{Context as _, Result};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
@@ -28,13 +28,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The port cannot be bound.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
+pub async fn bind_health(address: SocketAddr) -> Result<TcpListener> {
     let bound = TcpListener::bind(address).await;
     bound.with_context(|| format!("--health-bind {address}"))
 }
 
 /// Answers requests until the future is dropped.
-pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
+pub async fn serve_health(listener: TcpListener, metrics: Arc<LoopMetrics>) {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -47,7 +47,7 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
         let metrics = Arc::clone(&metrics);
         tokio::spawn(async move {
             let service = service_fn(move |request| {
-                let answer = answer(&request, &metrics);
+                let answer = answer_request(&request, &metrics);
                 async move { Ok::<_, Infallible>(answer) }
             });
             // An error of a client does not affect others.
@@ -62,9 +62,9 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
     }
 }
 
-fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {
+fn answer_request(request: &Request<Incoming>, metrics: &LoopMetrics) -> Response<Full<Bytes>> {
     let (status, text) = match request.uri().path() {
-        "/metrics" => match metrics.text() {
+        "/metrics" => match metrics.encode_text() {
             Ok(text) => (StatusCode::OK, text),
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
         },

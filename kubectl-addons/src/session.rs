@@ -4,50 +4,52 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::Cluster;
-use addons_operation::{Context, Event, Finding, Settings};
+use addons_operation::{Context, ContextSettings, Finding, OperationEvent};
 use addons_sources::platform;
 use addons_sources::reach::{OpenedPlaces, UsedAccount};
 use addons_versions::{kubernetes, tolerant};
 use anyhow::{Context as _, Result};
 use common::api::names;
 use common::catalogue::Catalogue;
-use common::catalogue::select::{self, ClusterFacts};
+use common::catalogue::select::{self, ClusterVersions};
 use futures::FutureExt as _;
 
-use crate::cli::{Global, Rules};
+use crate::cli::{GlobalArgs, RuleChoice};
 use crate::display::Display;
-use crate::fleet::turn::Turn;
+use crate::fleet::turn::ClusterTurn;
 use crate::settings;
 
 /// A run of the program.
 pub struct Session {
-    global: Arc<Global>,
+    global: Arc<GlobalArgs>,
     ctx: Context,
     /// Shows events.
     pub display: Display,
     /// Decides when this cluster may be changed, if it is one of several.
-    turn: Option<Turn>,
+    turn: Option<ClusterTurn>,
 }
 
 impl Session {
     /// Creates a session that has read nothing yet.
-    pub fn new(global: Global) -> Self {
-        Self::within(global, None)
+    pub fn new(global: GlobalArgs) -> Self {
+        Self::with_timeout(global, None)
     }
 
     /// Creates a session for a command with a timeout.
-    pub fn within(global: Global, timeout: Option<Duration>) -> Self {
+    pub fn with_timeout(global: GlobalArgs, timeout: Option<Duration>) -> Self {
         let global = Arc::new(global);
         let display = Display::default();
         let shown = display.clone();
         let told = display.clone();
-        let tell = move |used: &UsedAccount| told.show(&Event::Found(Finding::Uses(used.clone())));
-        let places = [global.own_access.as_slice(), &global.named].concat();
-        let settings = Settings {
-            opened: Arc::new(OpenedPlaces::new(&places, &global.sets, tell)),
-            ..given(&global, timeout)
+        let tell = move |used: &UsedAccount| {
+            told.show(&OperationEvent::Finding(Finding::Uses(used.clone())))
         };
-        let ctx = Context::connecting(connect(&global), settings)
+        let places = [global.own_access.as_slice(), &global.named].concat();
+        let settings = ContextSettings {
+            opened: Arc::new(OpenedPlaces::new(&places, &global.sets, tell)),
+            ..parse_settings(&global, timeout)
+        };
+        let ctx = Context::connecting(connect_from_flags(&global), settings)
             .on_event(move |event| shown.show(&event));
         Self {
             global,
@@ -58,8 +60,8 @@ impl Session {
     }
 
     /// Creates a session with the same flags for another namespace.
-    pub fn of_namespace(&self, namespace: &str) -> Self {
-        let mut global = Global::clone(&self.global);
+    pub fn for_namespace(&self, namespace: &str) -> Self {
+        let mut global = GlobalArgs::clone(&self.global);
         global.namespace = Some(namespace.to_owned());
         Self::new(global)
     }
@@ -90,7 +92,7 @@ impl Session {
 
     /// Sets the turn of one of several clusters.
     #[must_use]
-    pub fn taking(self, turn: Turn) -> Self {
+    pub fn with_turn(self, turn: ClusterTurn) -> Self {
         Self {
             turn: Some(turn),
             ..self
@@ -98,12 +100,12 @@ impl Session {
     }
 
     /// The turn, if this is one of several clusters that are changed.
-    pub fn turn(&self) -> Option<&Turn> {
+    pub fn turn(&self) -> Option<&ClusterTurn> {
         self.turn.as_ref()
     }
 
     /// The flags that every command takes.
-    pub fn global(&self) -> &Global {
+    pub fn global(&self) -> &GlobalArgs {
         &self.global
     }
 
@@ -121,7 +123,7 @@ impl Session {
     }
 
     /// The rules by which versions are chosen.
-    pub fn rules(&self) -> select::Rules {
+    pub fn rules(&self) -> select::SelectionRules {
         self.ctx.settings().rules
     }
 
@@ -134,16 +136,16 @@ impl Session {
         catalogue: &Catalogue,
         k8s: Option<&str>,
         kkp: Option<&str>,
-    ) -> Result<ClusterFacts> {
+    ) -> Result<ClusterVersions> {
         let mut facts = match k8s {
-            Some(typed) => ClusterFacts {
+            Some(typed) => ClusterVersions {
                 kubernetes: Some(
                     kubernetes::parse(typed).with_context(|| format!("--k8s {typed}"))?,
                 ),
                 kkp: None,
             },
-            None if kkp.is_some() => self.ctx.version().await?,
-            None => self.ctx.fit_for(catalogue.versions()).await?,
+            None if kkp.is_some() => self.ctx.cluster_facts().await?,
+            None => self.ctx.cluster_facts_for(catalogue.versions()).await?,
         };
         if let Some(typed) = kkp {
             facts.kkp = Some(tolerant::parse(typed).with_context(|| format!("--kkp {typed}"))?);
@@ -153,12 +155,12 @@ impl Session {
 }
 
 /// Returns a function that connects by kubeconfig and flags.
-fn connect(global: &Arc<Global>) -> addons_operation::context::Connect {
+fn connect_from_flags(global: &Arc<GlobalArgs>) -> addons_operation::context::Connect {
     let global = Arc::clone(global);
     Box::new(move || {
         let global = Arc::clone(&global);
         async move {
-            let config = settings::config(&global).await?;
+            let config = settings::client_config(&global).await?;
             Ok(Cluster::new(config, settings::cluster_options(&global)).await?)
         }
         .boxed()
@@ -166,14 +168,14 @@ fn connect(global: &Arc<Global>) -> addons_operation::context::Connect {
 }
 
 /// Converts flags and environment for operations.
-fn given(global: &Global, timeout: Option<Duration>) -> Settings {
-    Settings {
+fn parse_settings(global: &GlobalArgs, timeout: Option<Duration>) -> ContextSettings {
+    ContextSettings {
         system_namespace: global.system_namespace.clone(),
         namespace: global.namespace.clone(),
         rules: match global.rules {
-            Rules::Auto => select::Rules::Auto,
-            Rules::Documented => select::Rules::Documented,
-            Rules::Channels => select::Rules::Channels,
+            RuleChoice::Auto => select::SelectionRules::Auto,
+            RuleChoice::Documented => select::SelectionRules::Documented,
+            RuleChoice::Channels => select::SelectionRules::Channels,
         },
         strict: global.strict,
         offline: global.offline,
@@ -185,12 +187,12 @@ fn given(global: &Global, timeout: Option<Duration>) -> Settings {
         jail: None,
         opened: Arc::default(),
         timeout,
-        holder: holder(),
+        holder: lock_holder(),
     }
 }
 
 /// Returns the name of this process as the holder of locks, as other clients see it.
-fn holder() -> String {
+fn lock_holder() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let user = variable("USER")
         .or_else(|| variable("LOGNAME"))

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-use crate::cli::Global;
+use crate::cli::GlobalArgs;
 
 /// The timeout of a request without `--request-timeout`.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -18,33 +18,33 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// The kubeconfig or a certificate file cannot be read, the context is unknown, or nothing names a server.
-pub async fn config(global: &Global) -> Result<Config> {
+pub async fn client_config(global: &GlobalArgs) -> Result<Config> {
     let options = KubeConfigOptions {
         context: global.context.clone(),
         cluster: global.cluster.clone(),
         user: global.user.clone(),
     };
-    let mut config = match kubeconfig(global)? {
+    let mut config = match find_kubeconfig(global)? {
         Some(kubeconfig) => {
-            known_contexts(&kubeconfig, global.context.as_slice())?;
+            check_known_contexts(&kubeconfig, global.context.as_slice())?;
             Config::from_custom_kubeconfig(kubeconfig, &options)
                 .await
                 .context("cannot use the kubeconfig")?
         }
         None => match &global.server {
-            Some(server) => Config::new(uri(server)?),
+            Some(server) => Config::new(parse_server_url(server)?),
             None => Config::incluster().map_err(|_| {
                 anyhow!("no kubeconfig; set KUBECONFIG, or use --kubeconfig FILE or --server URL")
             })?,
         },
     };
     override_by_flags(&mut config, global)?;
-    absolute(&config.cluster_url)?;
+    check_server_url(&config.cluster_url)?;
     Ok(config)
 }
 
 /// Checks that the URL is complete, because kube's client panics if a part is missing.
-fn absolute(server: &http::Uri) -> Result<()> {
+fn check_server_url(server: &http::Uri) -> Result<()> {
     let scheme = server.scheme_str();
     if matches!(scheme, Some("http" | "https")) && server.authority().is_some() {
         return Ok(());
@@ -59,11 +59,11 @@ fn absolute(server: &http::Uri) -> Result<()> {
 ///
 /// # Errors
 /// The kubeconfig cannot be read, or does not have a context.
-pub fn check_contexts(global: &Global, wanted: &[String]) -> Result<()> {
-    known_contexts(&kubeconfig(global)?.unwrap_or_default(), wanted)
+pub fn check_contexts(global: &GlobalArgs, wanted: &[String]) -> Result<()> {
+    check_known_contexts(&find_kubeconfig(global)?.unwrap_or_default(), wanted)
 }
 
-fn known_contexts(kubeconfig: &Kubeconfig, wanted: &[String]) -> Result<()> {
+fn check_known_contexts(kubeconfig: &Kubeconfig, wanted: &[String]) -> Result<()> {
     let names: Vec<&str> = kubeconfig
         .contexts
         .iter()
@@ -80,7 +80,7 @@ fn known_contexts(kubeconfig: &Kubeconfig, wanted: &[String]) -> Result<()> {
 }
 
 /// Reads a kubeconfig. Keeps only the first line of a parser's error: the rest quotes the file, which holds credentials.
-fn read(path: &Path) -> Result<Kubeconfig> {
+fn read_kubeconfig(path: &Path) -> Result<Kubeconfig> {
     Kubeconfig::read_from(path).map_err(|error| {
         let text = error.to_string();
         anyhow!(
@@ -92,9 +92,9 @@ fn read(path: &Path) -> Result<Kubeconfig> {
 }
 
 /// Reads `--kubeconfig`, else the existing files of `KUBECONFIG`, merged as kubectl does, else `~/.kube/config`.
-fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>> {
+fn find_kubeconfig(global: &GlobalArgs) -> Result<Option<Kubeconfig>> {
     if let Some(path) = &global.kubeconfig {
-        return Ok(Some(read(Path::new(path))?));
+        return Ok(Some(read_kubeconfig(Path::new(path))?));
     }
     let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let mut paths: Vec<PathBuf> = std::env::split_paths(&listed)
@@ -105,7 +105,7 @@ fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>> {
     }
     let mut merged: Option<Kubeconfig> = None;
     for path in paths.iter().filter(|path| path.exists()) {
-        let next = read(path)?;
+        let next = read_kubeconfig(path)?;
         merged = Some(match merged {
             None => next,
             Some(first) => first
@@ -122,15 +122,16 @@ fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>> {
     Ok(merged)
 }
 
-fn override_by_flags(config: &mut Config, global: &Global) -> Result<()> {
+fn override_by_flags(config: &mut Config, global: &GlobalArgs) -> Result<()> {
     if let Some(server) = &global.server {
-        config.cluster_url = uri(server)?;
+        config.cluster_url = parse_server_url(server)?;
     }
     if let Some(path) = &global.certificate_authority {
         let pem = std::fs::read(path).with_context(|| format!("--certificate-authority {path}"))?;
         config.root_cert_file = None;
-        config.root_cert =
-            Some(certificates(&pem).with_context(|| format!("--certificate-authority {path}"))?);
+        config.root_cert = Some(
+            parse_certificates(&pem).with_context(|| format!("--certificate-authority {path}"))?,
+        );
     }
     if global.insecure_skip_tls_verify {
         config.accept_invalid_certs = true;
@@ -164,13 +165,13 @@ fn override_by_flags(config: &mut Config, global: &Global) -> Result<()> {
     Ok(())
 }
 
-fn uri(server: &str) -> Result<http::Uri> {
+fn parse_server_url(server: &str) -> Result<http::Uri> {
     server
         .parse()
         .with_context(|| format!("--server {server}: not a URL"))
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
+fn parse_certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
     use rustls::pki_types::CertificateDer;
     use rustls::pki_types::pem::PemObject as _;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
@@ -186,7 +187,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Returns the options of the engine's client.
-pub fn cluster_options(global: &Global) -> ClusterOptions {
+pub fn cluster_options(global: &GlobalArgs) -> ClusterOptions {
     ClusterOptions {
         cache_dir: cache_dir(global),
         // In kubectl, 0 means no timeout. This client always has one.
@@ -200,7 +201,7 @@ pub fn cluster_options(global: &Global) -> ClusterOptions {
 
 /// Returns `--cache-dir`, `$XDG_CACHE_HOME/kubectl-addons` or `~/.cache/kubectl-addons`; on Windows `%LOCALAPPDATA%\kubectl-addons`. `None`
 /// without a home folder.
-pub fn cache_dir(global: &Global) -> Option<PathBuf> {
+pub fn cache_dir(global: &GlobalArgs) -> Option<PathBuf> {
     if let Some(dir) = &global.cache_dir {
         return Some(dir.clone());
     }
@@ -231,7 +232,8 @@ mod tests {
                 Err("the address of the server is ftp://a/; it has to be a URL: https://a"),
             ),
         ] {
-            let judged = absolute(&server.parse().unwrap()).map_err(|error| error.to_string());
+            let judged =
+                check_server_url(&server.parse().unwrap()).map_err(|error| error.to_string());
             assert_eq!(judged, expected.map_err(str::to_owned), "{server}");
         }
     }

@@ -3,4 +3,4 @@
 /// An error with one sentence that says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Usage(pub String);
+pub struct UsageError(pub String);

@@ -17,36 +17,38 @@ pub mod reconcile;
 mod settled;
 pub mod typed;
 
-use addons_engine::crds::Installed;
-use addons_operation::Work;
+use addons_engine::crds::CrdResult;
+use addons_operation::Activity;
 use addons_operation::text::join_types;
 use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 
 /// Describes a slow step while it runs.
-pub fn work(work: &Work) -> String {
+pub fn describe_work(work: &Activity) -> String {
     match work {
-        Work::Fetch { addon, source } => format!("{addon}  fetching {source}"),
-        Work::Dependencies { addon } => format!("{addon}  fetching what the chart depends on"),
-        Work::Render { addon } => format!("{addon}  helm renders the chart"),
-        Work::Types { addon, missing } => format!("{addon}  waiting for {}", join_types(missing)),
+        Activity::Fetch { addon, source } => format!("{addon}  fetching {source}"),
+        Activity::Dependencies { addon } => format!("{addon}  fetching what the chart depends on"),
+        Activity::Render { addon } => format!("{addon}  helm renders the chart"),
+        Activity::Types { addon, missing } => {
+            format!("{addon}  waiting for {}", join_types(missing))
+        }
     }
 }
 
 /// Describes what happened to one of this plugin's CRDs.
-pub fn definition(key: &ObjectKey, done: &Installed) -> String {
+pub fn describe_definition(key: &ObjectKey, done: &CrdResult) -> String {
     match done {
-        Installed::Created => format!("{key} created"),
-        Installed::Updated => format!("{key} updated"),
-        Installed::Unchanged => format!("{key} unchanged"),
-        Installed::Newer { version } => {
+        CrdResult::Created => format!("{key} created"),
+        CrdResult::Updated => format!("{key} updated"),
+        CrdResult::Unchanged => format!("{key} unchanged"),
+        CrdResult::Newer { version } => {
             format!("{key} is of the newer version {version} and stays")
         }
     }
 }
 
 /// Describes where an installation comes from. Empty if it may come from any catalogue.
-pub fn origin(record: &AddonInstallation) -> String {
+pub fn describe_origin(record: &AddonInstallation) -> String {
     let reference = &record.spec.addon_ref;
     match (&reference.catalogue, &reference.index, &reference.directory) {
         (Some(name), _, _) => format!("catalogue {name}"),

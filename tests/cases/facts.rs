@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use addons_engine::cluster::{Cluster, ClusterOptions};
 use addons_engine::template_facts;
-use addons_render::facts::{Facts, Overlays, digest, document};
+use addons_render::facts::{FactOverlays, TemplateFacts, facts_digest, template_data};
 use addons_tests::control_plane::ControlPlane;
 use addons_tests::shared;
 use addons_tests::tally::Tally;
@@ -48,7 +48,7 @@ async fn the_facts_of_a_real_cluster() -> Result<()> {
 
     tell(&client).await?;
     let facts = template_facts::read(&cluster).await?;
-    let expected = Facts {
+    let expected = TemplateFacts {
         name: "shop".to_owned(),
         version: bare.version.clone(),
         provider: "hetzner".to_owned(),
@@ -63,7 +63,7 @@ async fn the_facts_of_a_real_cluster() -> Result<()> {
         // cilium without kube-proxy.
         proxy_mode: "ebpf".to_owned(),
         mask_size_v4: 24,
-        ..Facts::default()
+        ..TemplateFacts::default()
     };
     ensure!(facts == expected, "{facts:?}\ninstead of {expected:?}");
     ensure!(
@@ -80,11 +80,11 @@ async fn the_facts_of_a_real_cluster() -> Result<()> {
 
     let namespace = control_plane.namespace("facts").await?;
     ensure!(
-        template_facts::overlays(&cluster, &namespace, true).await? == Overlays::default(),
+        template_facts::read_overlays(&cluster, &namespace, true).await? == FactOverlays::default(),
         "overlays of nobody"
     );
     overlay(&client, &namespace).await?;
-    let overlays = template_facts::overlays(&cluster, &namespace, true).await?;
+    let overlays = template_facts::read_overlays(&cluster, &namespace, true).await?;
     the_document_holds_both(&facts, &overlays)?;
     tally.ran();
 
@@ -94,8 +94,8 @@ async fn the_facts_of_a_real_cluster() -> Result<()> {
 }
 
 /// What the cluster says, and the overlays over it.
-fn the_document_holds_both(facts: &Facts, overlays: &Overlays) -> Result<()> {
-    let data = document(facts, overlays, &json!({"replicas": 3}));
+fn the_document_holds_both(facts: &TemplateFacts, overlays: &FactOverlays) -> Result<()> {
+    let data = template_data(facts, overlays, &json!({"replicas": 3}));
     for (pointer, value) in [
         ("/DatacenterName", json!("eu")),
         ("/Cluster/Name", json!("of the Secret")),
@@ -117,15 +117,15 @@ async fn the_digest_follows_the_data(
     client: &Client,
     cluster: &Cluster,
     namespace: &str,
-    facts: &Facts,
-    overlays: &Overlays,
+    facts: &TemplateFacts,
+    overlays: &FactOverlays,
 ) -> Result<()> {
     let again = (
         template_facts::read(cluster).await?,
-        template_facts::overlays(cluster, namespace, true).await?,
+        template_facts::read_overlays(cluster, namespace, true).await?,
     );
     ensure!(
-        digest(facts, overlays) == digest(&again.0, &again.1),
+        facts_digest(facts, overlays) == facts_digest(&again.0, &again.1),
         "nothing has changed"
     );
     let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
@@ -137,9 +137,9 @@ async fn the_digest_follows_the_data(
             &Patch::Merge(change),
         )
         .await?;
-    let changed = template_facts::overlays(cluster, namespace, true).await?;
+    let changed = template_facts::read_overlays(cluster, namespace, true).await?;
     ensure!(
-        digest(facts, overlays) != digest(facts, &changed),
+        facts_digest(facts, overlays) != facts_digest(facts, &changed),
         "the Secret has changed"
     );
     Ok(())
@@ -153,7 +153,11 @@ fn the_empty_document_has_the_shape_of_kkp() -> Result<()> {
         tally.left_out("there is no shared/golden/kkp beside the checkout");
         return Ok(());
     };
-    let empty = document(&Facts::default(), &Overlays::default(), &json!({}));
+    let empty = template_data(
+        &TemplateFacts::default(),
+        &FactOverlays::default(),
+        &json!({}),
+    );
     let ours = fields(&empty);
     for provider in std::fs::read_dir(folder)? {
         let file = provider?.path().join("data.json");

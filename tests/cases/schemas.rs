@@ -5,14 +5,14 @@ use std::process::Command;
 
 use addons_tests::{binaries, schemas};
 use anyhow::{Context as _, Result, ensure};
-use common::manifest::yaml::{Document, YamlOptions, documents};
+use common::manifest::yaml::{YamlDocument, YamlOptions, documents};
 use common::schema;
 use serde_json::Value;
 
 fn read(path: &str) -> Result<Vec<Value>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
-    let read: Result<Vec<Document>, _> = documents(&bytes, &YamlOptions::default()).collect();
+    let read: Result<Vec<YamlDocument>, _> = documents(&bytes, &YamlOptions::default()).collect();
     Ok(read?.into_iter().map(|document| document.value).collect())
 }
 
@@ -44,7 +44,7 @@ fn a_schema_takes_what_is_valid_and_nothing_else() -> Result<()> {
     ] {
         for document in read(file)? {
             if document["kind"] == "AddonCatalogue" {
-                let found = schema::strict(&schema, &document);
+                let found = schema::find_strict_problems(&schema, &document);
                 ensure!(found.is_empty(), "{file}: {found:?}");
                 judged += 1;
             }
@@ -52,7 +52,7 @@ fn a_schema_takes_what_is_valid_and_nothing_else() -> Result<()> {
     }
     ensure!(judged > 2, "only {judged} catalogues were judged");
     let misspelt = read("data/cli/misspelt.yaml")?;
-    let found = schema::strict(&schema, misspelt.first().context("empty")?);
+    let found = schema::find_strict_problems(&schema, misspelt.first().context("empty")?);
     ensure!(
         matches!(found.as_slice(), [(path, _)] if path == "spec.addons[0].versions[0].constraint"),
         "{found:?}"

@@ -107,7 +107,7 @@ pub fn texts(folder: &Path) -> Result<()> {
     ] {
         put(
             &folder.join("completions").join(name),
-            completion::script(shell)?,
+            completion::completion_script(shell)?,
         )?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use addons_admission::trust::{GUARDS, Guard, Principal, Verb};
+use addons_admission::trust::{GUARDS, Guard, GuardVerb, Principal};
 use anyhow::{Context as _, Result};
 
 const PAGE: &str = "SECURITY.md";
@@ -30,9 +30,9 @@ pub fn files() -> Result<Vec<(String, String)>> {
 
 fn row(guard: &Guard) -> String {
     let verbs = guard.verbs.iter().map(|verb| match verb {
-        Verb::Create => "create",
-        Verb::Update => "change",
-        Verb::Delete => "delete",
+        GuardVerb::Create => "create",
+        GuardVerb::Update => "change",
+        GuardVerb::Delete => "delete",
     });
     let verbs: Vec<&str> = verbs.collect();
     let may: Vec<String> = guard.may.iter().map(Principal::to_string).collect();

@@ -18,15 +18,15 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Asks the API server by SubjectAccessReview.
 #[derive(Clone)]
-pub struct Access(Client);
+pub struct RequesterAccess(Client);
 
-impl fmt::Debug for Access {
+impl fmt::Debug for RequesterAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Access")
     }
 }
 
-impl Access {
+impl RequesterAccess {
     /// Uses the account of the webhook, which may create SubjectAccessReviews.
     pub fn new(client: Client) -> Self {
         Self(client)
@@ -73,7 +73,7 @@ mod tests {
     #[tokio::test]
     async fn an_api_server_that_does_not_answer_is_an_error() {
         let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
-        let access = Access::new(Client::try_from(nowhere).unwrap());
+        let access = RequesterAccess::new(Client::try_from(nowhere).unwrap());
         assert!(access.may_enrol(&UserInfo::default()).await.is_err());
     }
 }

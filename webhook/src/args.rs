@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_admission::Settings;
+use addons_admission::AdmissionSettings;
 use anyhow::ensure;
-use certs::reload::Files;
+use certs::reload::CertificateFiles;
 use certs::rotation::Lifetimes;
 use clap::Parser;
 use common::api::names;
 
 use crate::clients::Clients;
-use crate::tls::Minimum;
+use crate::tls::MinimumTls;
 
 /// The admission webhook of kubectl addons.
 #[derive(Debug, Parser)]
@@ -57,7 +57,7 @@ pub struct Args {
     pub tls_poll_seconds: u64,
     /// Oldest version of TLS
     #[arg(long, value_enum, value_name = "VERSION", default_value = "1.3")]
-    pub tls_min: Minimum,
+    pub tls_min: MinimumTls,
     /// Authorities of clients: only who shows a certificate of them and a --client-name is served; re-read while serving
     #[arg(long, value_name = "FILE", requires = "client_name")]
     pub client_ca: Option<PathBuf>,
@@ -92,8 +92,8 @@ pub struct Args {
 
 impl Args {
     /// Returns the paths of the certificate and the names that it must have; `None` if it is managed.
-    pub fn files(&self) -> Option<Files> {
-        Some(Files {
+    pub fn files(&self) -> Option<CertificateFiles> {
+        Some(CertificateFiles {
             certificate: self.tls_cert.clone()?,
             key: self.tls_key.clone()?,
             authority: self.tls_ca.clone(),
@@ -125,8 +125,8 @@ impl Args {
     }
 
     /// Returns the names that verdicts depend on.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> AdmissionSettings {
+        AdmissionSettings {
             system_namespace: self.system_namespace.clone(),
             core_groups: self.core_group.clone(),
             core_users: self.core_user.clone(),
@@ -203,9 +203,9 @@ mod tests {
         let args = Args::try_parse_from(["addons-webhook".to_owned()].into_iter().chain(flags));
         let args = args.unwrap();
         let reconciler = "system:serviceaccount:kubectl-addons-reconciler:addons-reconciler";
-        let settings = Settings {
+        let settings = AdmissionSettings {
             core_users: vec![reconciler.to_owned()],
-            ..Settings::default()
+            ..AdmissionSettings::default()
         };
         assert_eq!(args.settings(), settings);
         assert!(args.manage_certificates);

@@ -9,8 +9,8 @@ use actix_web::web::{Bytes, BytesMut, Payload};
 use actix_web::{HttpMessage as _, HttpRequest};
 use futures::StreamExt as _;
 
-use crate::budget::{Budget, Share};
-use crate::refusal::Refusal;
+use crate::budget::{BodyBudget, BudgetShare};
+use crate::refusal::ReviewRefusal;
 
 /// Two objects of 3 MiB, the limit of the API server, and the rest of the review.
 pub const MAX: usize = 7 << 20;
@@ -24,7 +24,7 @@ pub struct Body {
     pub bytes: Bytes,
     /// The address of the sender.
     pub peer: IpAddr,
-    _share: Arc<Share>,
+    _share: Arc<BudgetShare>,
 }
 
 /// Reads the body of a request.
@@ -35,10 +35,10 @@ pub async fn read(
     request: &HttpRequest,
     payload: Payload,
     peer: IpAddr,
-    budget: &Arc<Budget>,
-) -> Result<Body, Refusal> {
+    budget: &Arc<BodyBudget>,
+) -> Result<Body, ReviewRefusal> {
     if request.content_type() != "application/json" {
-        return Err(Refusal::MediaType);
+        return Err(ReviewRefusal::MediaType);
     }
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|length| length.to_str().ok());
@@ -46,13 +46,13 @@ pub async fn read(
     let declared = declared.and_then(|length| length.parse().ok());
     let declared: usize = declared.unwrap_or(0);
     if declared > MAX {
-        return Err(Refusal::TooLarge);
+        return Err(ReviewRefusal::TooLarge);
     }
     let memory = budget.share(peer, declared);
     let share = tokio::time::timeout(TIMEOUT, memory).await;
-    let share = share.map_err(|_| Refusal::Memory)?;
-    let read = tokio::time::timeout(TIMEOUT, all(payload, declared, share));
-    let (bytes, share) = read.await.map_err(|_| Refusal::TooSlow)??;
+    let share = share.map_err(|_| ReviewRefusal::Memory)?;
+    let read = tokio::time::timeout(TIMEOUT, read_all(payload, declared, share));
+    let (bytes, share) = read.await.map_err(|_| ReviewRefusal::TooSlow)??;
     Ok(Body {
         bytes,
         peer,
@@ -60,20 +60,20 @@ pub async fn read(
     })
 }
 
-async fn all(
+async fn read_all(
     mut payload: Payload,
     declared: usize,
-    mut share: Share,
-) -> Result<(Bytes, Share), Refusal> {
+    mut share: BudgetShare,
+) -> Result<(Bytes, BudgetShare), ReviewRefusal> {
     let mut bytes = BytesMut::with_capacity(declared);
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|_| Refusal::CutOff)?;
+        let chunk = chunk.map_err(|_| ReviewRefusal::CutOff)?;
         let length = bytes.len() + chunk.len();
         if length > MAX {
-            return Err(Refusal::TooLarge);
+            return Err(ReviewRefusal::TooLarge);
         }
         if length > declared && !share.grow(length - declared.max(bytes.len())) {
-            return Err(Refusal::Memory);
+            return Err(ReviewRefusal::Memory);
         }
         bytes.extend_from_slice(&chunk);
     }

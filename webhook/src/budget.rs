@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 /// The bytes that all bodies together may take.
 #[derive(Debug)]
-pub struct Budget {
+pub struct BodyBudget {
     limit: usize,
     held: Mutex<BTreeMap<IpAddr, usize>>,
     released: Notify,
@@ -20,13 +20,13 @@ pub struct Budget {
 
 /// The bytes that one body holds. Dropping the share returns them.
 #[derive(Debug)]
-pub struct Share {
-    budget: Arc<Budget>,
+pub struct BudgetShare {
+    budget: Arc<BodyBudget>,
     peer: IpAddr,
     bytes: usize,
 }
 
-impl Budget {
+impl BodyBudget {
     /// Creates a budget of `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
@@ -37,8 +37,8 @@ impl Budget {
     }
 
     /// Waits until this many bytes are free, and returns a share of them.
-    pub async fn share(self: &Arc<Self>, peer: IpAddr, bytes: usize) -> Share {
-        let mut share = Share {
+    pub async fn share(self: &Arc<Self>, peer: IpAddr, bytes: usize) -> BudgetShare {
+        let mut share = BudgetShare {
             budget: Arc::clone(self),
             peer,
             bytes: 0,
@@ -53,7 +53,7 @@ impl Budget {
     }
 
     /// Returns the bytes that are held now.
-    pub fn held(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.lock().values().sum()
     }
 
@@ -62,7 +62,7 @@ impl Budget {
     }
 }
 
-impl Share {
+impl BudgetShare {
     /// Adds bytes to the share; `false` if this address may not hold that many.
     pub fn grow(&mut self, bytes: usize) -> bool {
         let mut held = self.budget.lock();
@@ -78,7 +78,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         let mut held = self.budget.lock();
         if let Some(of_peer) = held.get_mut(&self.peer) {
@@ -103,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_address_never_takes_what_another_needs() {
-        let budget = Arc::new(Budget::new(1000));
+        let budget = Arc::new(BodyBudget::new(1000));
         let mut greedy = budget.share(A, 400).await;
         assert!(greedy.grow(100));
         assert!(!greedy.grow(1), "more than half");
@@ -114,8 +114,8 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(other);
         let share = waiting.await;
-        assert_eq!(budget.held(), 700);
+        assert_eq!(budget.held_bytes(), 700);
         drop((greedy, share));
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.held_bytes(), 0);
     }
 }

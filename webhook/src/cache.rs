@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use addons_admission::listed::CatalogueFacts;
 use addons_admission::recorded::InstallationFacts;
 use addons_admission::rules::size::{CATALOGUES, RECORDS};
-use addons_admission::{Facts, NamespaceFacts, Settings};
+use addons_admission::{AdmissionFacts, AdmissionSettings, NamespaceFacts};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::api::installation::AddonInstallation;
 use common::api::policy::AddonPolicy;
-use common::catalogue::select::ClusterFacts;
+use common::catalogue::select::ClusterVersions;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::{ApiResource, PartialObjectMeta};
 use kube::{Api, Client};
@@ -22,10 +22,10 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-pub use self::reduce::{catalogue, installation, marks};
-pub use self::stored::Stored;
-use crate::follow::{Event, Follower, Key, chain};
-use crate::freshness::{Freshness, Watched};
+pub use self::reduce::{reduce_catalogue, reduce_installation, reduce_namespace};
+pub use self::stored::StoredObject;
+use crate::follow::{FollowedEvent, Follower, NamespacedKey, format_chain};
+use crate::freshness::{Freshness, WatchedKind};
 
 pub mod reduce;
 mod stored;
@@ -39,27 +39,27 @@ const VERSION_RETRY: Duration = Duration::from_secs(2);
 
 /// A change that the API server reported.
 #[derive(Debug)]
-pub enum Change {
+pub enum CacheChange {
     /// A change of the catalogues.
-    Catalogue(Event<Arc<CatalogueFacts>>),
+    Catalogue(FollowedEvent<Arc<CatalogueFacts>>),
     /// A change of the installations.
-    Installation(Event<Arc<InstallationFacts>>),
+    Installation(FollowedEvent<Arc<InstallationFacts>>),
     /// A change of the namespaces.
-    Namespace(Event<NamespaceFacts>),
+    Namespace(FollowedEvent<NamespaceFacts>),
     /// A change of the policies.
-    Policy(Event<Arc<AddonPolicy>>),
+    Policy(FollowedEvent<Arc<AddonPolicy>>),
     /// The version of the API server.
     Version(semver::Version),
 }
 
-impl Change {
+impl CacheChange {
     /// Returns the watch that the change comes from.
-    fn watched(&self) -> Option<Watched> {
+    fn watched(&self) -> Option<WatchedKind> {
         match self {
-            Self::Catalogue(_) => Some(Watched::Catalogues),
-            Self::Installation(_) => Some(Watched::Installations),
-            Self::Namespace(_) => Some(Watched::Namespaces),
-            Self::Policy(_) => Some(Watched::Policies),
+            Self::Catalogue(_) => Some(WatchedKind::Catalogues),
+            Self::Installation(_) => Some(WatchedKind::Installations),
+            Self::Namespace(_) => Some(WatchedKind::Namespaces),
+            Self::Policy(_) => Some(WatchedKind::Policies),
             Self::Version(_) => None,
         }
     }
@@ -68,61 +68,61 @@ impl Change {
 /// Watches until it is aborted, and publishes facts as soon as all watches have listed once.
 pub async fn watch(
     client: Client,
-    settings: Settings,
+    settings: AdmissionSettings,
     freshness: Arc<Freshness>,
-    publish: watch::Sender<Option<Arc<Facts>>>,
+    publish: watch::Sender<Option<Arc<AdmissionFacts>>>,
 ) {
     let (sender, changes) = channel(CHUNK);
     // This leaves time for a list before the facts count as stale.
     let quiet = freshness.limit() * 5 / 6;
-    let of = |resource: &ApiResource| Api::<Stored>::all_with(client.clone(), resource);
+    let of = |resource: &ApiResource| Api::<StoredObject>::all_with(client.clone(), resource);
     let system = settings.system_namespace.clone();
     let catalogue = ApiResource::erase::<AddonCatalogue>(&());
     let catalogues = Follower {
-        resource: Watched::Catalogues.resource(),
-        api: Api::<Stored>::namespaced_with(client.clone(), &system, &catalogue),
+        resource: WatchedKind::Catalogues.resource(),
+        api: Api::<StoredObject>::namespaced_with(client.clone(), &system, &catalogue),
         name: None,
-        reduce: reduce::catalogue,
+        reduce: reduce::reduce_catalogue,
         weigh: |catalogue: &Arc<CatalogueFacts>| match catalogue.class {
             CatalogueClass::Custom => catalogue.weight(),
             CatalogueClass::Core => 0,
         },
-        most: CATALOGUES,
-        change: Change::Catalogue,
-        quiet,
+        max_weight: CATALOGUES,
+        to_message: CacheChange::Catalogue,
+        max_silence: quiet,
         sender: sender.clone(),
     };
     let installations = Follower {
-        resource: Watched::Installations.resource(),
+        resource: WatchedKind::Installations.resource(),
         api: of(&ApiResource::erase::<AddonInstallation>(&())),
         name: None,
-        reduce: reduce::installation,
+        reduce: reduce::reduce_installation,
         weigh: |one: &Arc<InstallationFacts>| usize::from(!one.is_core),
-        most: RECORDS,
-        change: Change::Installation,
-        quiet,
+        max_weight: RECORDS,
+        to_message: CacheChange::Installation,
+        max_silence: quiet,
         sender: sender.clone(),
     };
     let namespaces = Follower {
-        resource: Watched::Namespaces.resource(),
+        resource: WatchedKind::Namespaces.resource(),
         api: Api::<PartialObjectMeta<Namespace>>::all(client.clone()),
         name: None,
-        reduce: move |namespace| reduce::marks(namespace, &system),
+        reduce: move |namespace| reduce::reduce_namespace(namespace, &system),
         weigh: |_| 0,
-        most: 0,
-        change: Change::Namespace,
-        quiet,
+        max_weight: 0,
+        to_message: CacheChange::Namespace,
+        max_silence: quiet,
         sender: sender.clone(),
     };
     let policies = Follower {
-        resource: Watched::Policies.resource(),
+        resource: WatchedKind::Policies.resource(),
         api: of(&ApiResource::erase::<AddonPolicy>(&())),
         name: None,
-        reduce: reduce::policy,
+        reduce: reduce::reduce_policy,
         weigh: |_| 0,
-        most: 0,
-        change: Change::Policy,
-        quiet,
+        max_weight: 0,
+        to_message: CacheChange::Policy,
+        max_silence: quiet,
         sender: sender.clone(),
     };
     tokio::join!(
@@ -130,25 +130,25 @@ pub async fn watch(
         installations.run(),
         namespaces.run(),
         policies.run(),
-        versions(client, sender),
-        take(changes, &settings, &freshness, &publish),
+        send_versions(client, sender),
+        apply_changes(changes, &settings, &freshness, &publish),
     );
 }
 
 /// Applies the changes from the watches, and publishes the facts.
-async fn take(
-    mut changes: Receiver<Change>,
-    settings: &Settings,
+async fn apply_changes(
+    mut changes: Receiver<CacheChange>,
+    settings: &AdmissionSettings,
     freshness: &Freshness,
-    publish: &watch::Sender<Option<Arc<Facts>>>,
+    publish: &watch::Sender<Option<Arc<AdmissionFacts>>>,
 ) {
     let mut mirror = Mirror::default();
     let mut chunk = Vec::new();
     while changes.recv_many(&mut chunk, CHUNK).await > 0 {
-        let heard: Vec<Watched> = chunk.iter().filter_map(Change::watched).collect();
+        let heard: Vec<WatchedKind> = chunk.iter().filter_map(CacheChange::watched).collect();
         let mut is_changed = false;
         for change in chunk.drain(..) {
-            is_changed |= mirror.take(change);
+            is_changed |= mirror.apply(change);
         }
         if is_changed && let Some(facts) = mirror.facts(settings) {
             if publish.borrow().is_none() {
@@ -162,19 +162,19 @@ async fn take(
         }
         // After publishing: the facts that are said to be fresh must be those that verdicts use.
         for watched in heard {
-            freshness.heard(watched, Instant::now());
+            freshness.record_report(watched, Instant::now());
         }
     }
 }
 
 /// Sends the version of the API server, again and again.
-async fn versions(client: Client, sender: Sender<Change>) {
+async fn send_versions(client: Client, sender: Sender<CacheChange>) {
     loop {
         let delay = match client.apiserver_version().await {
             Ok(info) => {
                 match addons_versions::kubernetes::parse(&info.git_version) {
                     Ok(version) => {
-                        if sender.send(Change::Version(version)).await.is_err() {
+                        if sender.send(CacheChange::Version(version)).await.is_err() {
                             return;
                         }
                     }
@@ -185,7 +185,7 @@ async fn versions(client: Client, sender: Sender<Change>) {
                 VERSION_EVERY
             }
             Err(error) => {
-                warn!(error = %chain(&error), "the cluster's version cannot be asked for");
+                warn!(error = %format_chain(&error), "the cluster's version cannot be asked for");
                 VERSION_RETRY
             }
         };
@@ -196,34 +196,34 @@ async fn versions(client: Client, sender: Sender<Change>) {
 /// Copies of the watched objects; `None` until they were listed.
 #[derive(Debug, Default)]
 struct Mirror {
-    catalogues: Option<BTreeMap<Key, Arc<CatalogueFacts>>>,
-    installations: Option<BTreeMap<Key, Arc<InstallationFacts>>>,
-    namespaces: Option<BTreeMap<Key, NamespaceFacts>>,
-    policies: Option<BTreeMap<Key, Arc<AddonPolicy>>>,
+    catalogues: Option<BTreeMap<NamespacedKey, Arc<CatalogueFacts>>>,
+    installations: Option<BTreeMap<NamespacedKey, Arc<InstallationFacts>>>,
+    namespaces: Option<BTreeMap<NamespacedKey, NamespaceFacts>>,
+    policies: Option<BTreeMap<NamespacedKey, Arc<AddonPolicy>>>,
     version: Option<semver::Version>,
 }
 
 impl Mirror {
     /// Applies a change, and returns whether the facts changed.
-    fn take(&mut self, change: Change) -> bool {
+    fn apply(&mut self, change: CacheChange) -> bool {
         match change {
-            Change::Catalogue(event) => taken(&mut self.catalogues, event),
-            Change::Installation(event) => taken(&mut self.installations, event),
-            Change::Namespace(event) => taken(&mut self.namespaces, event),
-            Change::Policy(event) => taken(&mut self.policies, event),
-            Change::Version(version) => self.version.replace(version.clone()) != Some(version),
+            CacheChange::Catalogue(event) => apply_event(&mut self.catalogues, event),
+            CacheChange::Installation(event) => apply_event(&mut self.installations, event),
+            CacheChange::Namespace(event) => apply_event(&mut self.namespaces, event),
+            CacheChange::Policy(event) => apply_event(&mut self.policies, event),
+            CacheChange::Version(version) => self.version.replace(version.clone()) != Some(version),
         }
     }
 
     /// Returns the facts, once everything was listed.
-    fn facts(&self, settings: &Settings) -> Option<Facts> {
+    fn facts(&self, settings: &AdmissionSettings) -> Option<AdmissionFacts> {
         let namespaces = self.namespaces.as_ref()?;
         let mut marked = namespaces.iter();
         let system = marked.find(|((_, name), _)| *name == settings.system_namespace);
         let system = system.map(|(_, marks)| marks);
         let installations = self.installations.as_ref()?.values();
         let others = installations.clone().filter(|one| !one.is_core).count();
-        Some(Facts {
+        Some(AdmissionFacts {
             catalogues: self.catalogues.as_ref()?.values().cloned().collect(),
             installations: installations.cloned().collect(),
             are_incomplete: others >= RECORDS,
@@ -232,7 +232,7 @@ impl Mirror {
                 .map(|((_, name), facts)| (name.clone(), facts.clone()))
                 .collect(),
             policies: self.policies.as_ref()?.values().cloned().collect(),
-            cluster: ClusterFacts {
+            cluster: ClusterVersions {
                 kubernetes: Some(self.version.clone()?),
                 kkp: system.and_then(|namespace| namespace.kkp.clone()),
             },
@@ -242,18 +242,21 @@ impl Mirror {
 }
 
 /// Applies an event, and returns whether the copies changed. Before the first list there are none to change.
-fn taken<T>(copies: &mut Option<BTreeMap<Key, T>>, event: Event<T>) -> bool {
+fn apply_event<T>(
+    copies: &mut Option<BTreeMap<NamespacedKey, T>>,
+    event: FollowedEvent<T>,
+) -> bool {
     match (event, copies.as_mut()) {
-        (Event::Listed(all), _) => {
+        (FollowedEvent::Listed(all), _) => {
             *copies = Some(all);
             true
         }
-        (Event::Changed(key, Some(copy)), Some(copies)) => {
+        (FollowedEvent::Changed(key, Some(copy)), Some(copies)) => {
             copies.insert(key, copy);
             true
         }
-        (Event::Changed(key, None), Some(copies)) => copies.remove(&key).is_some(),
-        (Event::Changed(..), None) | (Event::Bookmark, _) => false,
+        (FollowedEvent::Changed(key, None), Some(copies)) => copies.remove(&key).is_some(),
+        (FollowedEvent::Changed(..), None) | (FollowedEvent::Bookmark, _) => false,
     }
 }
 

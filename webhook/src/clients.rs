@@ -32,11 +32,11 @@ const MAX_FILE: u64 = 1 << 20;
 pub struct Clients {
     path: PathBuf,
     names: Vec<String>,
-    current: RwLock<Current>,
+    current: RwLock<CurrentAuthorities>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CurrentAuthorities {
     pem: Vec<u8>,
     verifier: Arc<dyn ClientCertVerifier>,
 }
@@ -47,7 +47,7 @@ impl Clients {
     /// # Errors
     /// The file cannot be read or contains no authority.
     pub fn new(path: &Path, names: Vec<String>) -> anyhow::Result<Arc<Self>> {
-        let current = Current::of(path, read(path)?)?;
+        let current = CurrentAuthorities::from_pem(path, read(path)?)?;
         Ok(Arc::new(Self {
             path: path.to_owned(),
             names,
@@ -64,7 +64,7 @@ impl Clients {
         if self.read(|current| current.pem == pem) {
             return Ok(false);
         }
-        let current = Current::of(&self.path, pem)?;
+        let current = CurrentAuthorities::from_pem(&self.path, pem)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
         Ok(true)
     }
@@ -73,7 +73,7 @@ impl Clients {
         self.read(|current| Arc::clone(&current.verifier))
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Current) -> T) -> T {
+    fn read<T>(&self, read: impl FnOnce(&CurrentAuthorities) -> T) -> T {
         read(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -110,8 +110,8 @@ fn common_name(attribute: &AttributeTypeAndValue) -> Option<&str> {
     text.or_else(|_| printable()).ok()
 }
 
-impl Current {
-    fn of(path: &Path, pem: Vec<u8>) -> anyhow::Result<Self> {
+impl CurrentAuthorities {
+    fn from_pem(path: &Path, pem: Vec<u8>) -> anyhow::Result<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(&pem) {
             let certificate =

@@ -20,13 +20,13 @@ pub struct Connections {
     limit: usize,
     begun: Instant,
     next: AtomicU64,
-    open: Mutex<BTreeMap<u64, Arc<Open>>>,
+    open: Mutex<BTreeMap<u64, Arc<OpenConnection>>>,
     evictions: Counter,
 }
 
 /// An open connection.
 #[derive(Debug)]
-struct Open {
+struct OpenConnection {
     peer: IpAddr,
     /// A second handle, to close the connection while the server waits on the first.
     socket: TcpStream,
@@ -37,14 +37,14 @@ struct Open {
 
 /// The place of a connection. Dropping it makes room for another one.
 #[derive(Debug)]
-pub struct Place {
+pub struct ConnectionPlace {
     number: u64,
-    open: Arc<Open>,
+    open: Arc<OpenConnection>,
     connections: Arc<Connections>,
 }
 
 /// Marks a request in progress. Its connection is closed only if all others of its address are in use as well.
-pub struct InUse<'a>(&'a Place);
+pub struct RequestInProgress<'a>(&'a ConnectionPlace);
 
 impl Connections {
     /// Creates the limit of open connections. `evictions` counts those that are closed for others.
@@ -62,8 +62,8 @@ impl Connections {
     ///
     /// # Errors
     /// The socket has no peer any more, or the process has no file descriptor left.
-    pub fn admit(self: &Arc<Self>, socket: &tokio::net::TcpStream) -> io::Result<Place> {
-        let open = Arc::new(Open {
+    pub fn admit(self: &Arc<Self>, socket: &tokio::net::TcpStream) -> io::Result<ConnectionPlace> {
+        let open = Arc::new(OpenConnection {
             peer: socket.peer_addr()?.ip().to_canonical(),
             socket: socket.as_fd().try_clone_to_owned()?.into(),
             used: AtomicU64::new(self.now()),
@@ -72,7 +72,7 @@ impl Connections {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut all = self.lock();
         if all.len() >= self.limit
-            && let Some(victim) = victim(&all)
+            && let Some(victim) = choose_victim(&all)
             && let Some(closed) = all.remove(&victim)
         {
             // The server sees the end of the connection and drops its place.
@@ -81,7 +81,7 @@ impl Connections {
         }
         all.insert(number, Arc::clone(&open));
         drop(all);
-        Ok(Place {
+        Ok(ConnectionPlace {
             number,
             open,
             connections: Arc::clone(self),
@@ -92,18 +92,18 @@ impl Connections {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Open>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<OpenConnection>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the connection to close for a new one.
-fn victim(all: &BTreeMap<u64, Arc<Open>>) -> Option<u64> {
+fn choose_victim(all: &BTreeMap<u64, Arc<OpenConnection>>) -> Option<u64> {
     let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
     for open in all.values() {
         *held.entry(open.peer).or_default() += 1;
     }
-    let spared = |open: &Open| {
+    let spared = |open: &OpenConnection| {
         let is_idle = open.requests.load(Ordering::Relaxed) == 0;
         let used = open.used.load(Ordering::Relaxed);
         (held.get(&open.peer), is_idle, std::cmp::Reverse(used))
@@ -112,22 +112,22 @@ fn victim(all: &BTreeMap<u64, Arc<Open>>) -> Option<u64> {
     best.map(|(number, _)| *number)
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Returns the address of the client.
     pub fn peer(&self) -> IpAddr {
         self.open.peer
     }
 
     /// Marks that a request is in progress, until the result is dropped.
-    pub fn in_use(&self) -> InUse<'_> {
+    pub fn mark_in_use(&self) -> RequestInProgress<'_> {
         self.open.requests.fetch_add(1, Ordering::Relaxed);
-        InUse(self)
+        RequestInProgress(self)
     }
 }
 
-impl Drop for InUse<'_> {
+impl Drop for RequestInProgress<'_> {
     fn drop(&mut self) {
-        let Place {
+        let ConnectionPlace {
             open, connections, ..
         } = self.0;
         open.used.store(connections.now(), Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl Drop for InUse<'_> {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.connections.lock().remove(&self.number);
     }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     /// A client at this address, and its place.
-    async fn connect(all: &Arc<Connections>, from: [u8; 4]) -> (TcpStream, Place) {
+    async fn connect(all: &Arc<Connections>, from: [u8; 4]) -> (TcpStream, ConnectionPlace) {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
             .await
             .unwrap();
@@ -175,7 +175,7 @@ mod tests {
         let (mut idle, idle_place) = connect(&all, MANY).await;
         let (_fresh, fresh) = connect(&all, MANY).await;
         // The oldest of them is in use.
-        let in_use = busy.in_use();
+        let in_use = busy.mark_in_use();
         fresh.open.used.store(u64::MAX, Ordering::Relaxed);
         assert_eq!(evictions.get(), 0);
         let (_new, new) = connect(&all, FEW).await;

@@ -32,15 +32,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const CALM: Duration = Duration::from_secs(120);
 
 /// Namespace and name.
-pub type Key = (String, String);
+pub type NamespacedKey = (String, String);
 
 /// An event of one kind of object, with objects reduced to what is kept.
 #[derive(Debug)]
-pub enum Event<T> {
+pub enum FollowedEvent<T> {
     /// All objects.
-    Listed(BTreeMap<Key, T>),
+    Listed(BTreeMap<NamespacedKey, T>),
     /// An object was created or changed; `None` if it was deleted, or nothing of it is kept.
-    Changed(Key, Option<T>),
+    Changed(NamespacedKey, Option<T>),
     /// Nothing else has happened up to now.
     Bookmark,
 }
@@ -58,27 +58,27 @@ pub struct Follower<K, T, R, C> {
     /// The weight of a copy. Objects that only trusted users write have no weight and are always kept.
     pub weigh: fn(&T) -> usize,
     /// The most weight of all copies. Further objects are left out.
-    pub most: usize,
+    pub max_weight: usize,
     /// Turns an event into the message that is sent.
-    pub change: fn(Event<T>) -> C,
+    pub to_message: fn(FollowedEvent<T>) -> C,
     /// After this long without events, the objects are listed again.
-    pub quiet: Duration,
+    pub max_silence: Duration,
     /// Receives the messages.
     pub sender: Sender<C>,
 }
 
 /// The weights of the copies that are kept.
 #[derive(Default)]
-struct Held {
-    weights: BTreeMap<Key, usize>,
+struct HeldWeights {
+    weights: BTreeMap<NamespacedKey, usize>,
     all: usize,
     /// Whether an object was left out since the last list.
     is_full: bool,
 }
 
-impl Held {
+impl HeldWeights {
     /// Returns whether there is room for a copy, in place of the one with the same key.
-    fn takes(&mut self, key: &Key, weight: usize, most: usize) -> bool {
+    fn reserve(&mut self, key: &NamespacedKey, weight: usize, most: usize) -> bool {
         let before = self.weights.remove(key).unwrap_or(0);
         self.all = self.all.saturating_sub(before);
         let all = self.all.saturating_add(weight);
@@ -91,7 +91,7 @@ impl Held {
 }
 
 /// The reason why a watch ended.
-enum End {
+enum WatchEnd {
     /// There were neither events nor bookmarks.
     Silent,
     /// Its position in the history no longer exists.
@@ -107,34 +107,39 @@ where
 {
     /// Lists and watches until the receiver is dropped.
     pub async fn run(self) {
-        let (resource, seconds) = (self.resource, self.quiet.as_secs());
-        let mut pause = Pause::default();
+        let (resource, seconds) = (self.resource, self.max_silence.as_secs());
+        let mut pause = FollowPause::default();
         loop {
-            let mut held = Held::default();
+            let mut held = HeldWeights::default();
             match self.list(&mut held).await {
                 Ok((objects, version)) => {
-                    if !self.send(Event::Listed(objects)).await {
+                    if !self.send(FollowedEvent::Listed(objects)).await {
                         return;
                     }
                     match self.watch(version, &mut held).await {
-                        End::Closed => return,
-                        End::Silent => {
+                        WatchEnd::Closed => return,
+                        WatchEnd::Silent => {
                             info!(resource, seconds, "neither event nor bookmark, listing");
                             continue;
                         }
-                        End::Gone => debug!(resource, "the API server ended the watch, listing"),
+                        WatchEnd::Gone => {
+                            debug!(resource, "the API server ended the watch, listing")
+                        }
                     }
                 }
                 Err(error) => {
-                    warn!(resource, error = %chain(&*error), "list failed, trying again");
+                    warn!(resource, error = %format_chain(&*error), "list failed, trying again");
                 }
             }
-            pause.longer().await;
+            pause.wait_longer().await;
         }
     }
 
     /// Returns all objects, read page by page, and the version of the list.
-    async fn list(&self, held: &mut Held) -> anyhow::Result<(BTreeMap<Key, T>, String)> {
+    async fn list(
+        &self,
+        held: &mut HeldWeights,
+    ) -> anyhow::Result<(BTreeMap<NamespacedKey, T>, String)> {
         let client = self.api.clone().into_client();
         let mut objects = BTreeMap::new();
         let mut limit = PAGE;
@@ -153,7 +158,7 @@ where
             };
             limit = limit.saturating_mul(2).min(PAGE);
             for object in listed.items {
-                if let (key, Some(kept)) = self.kept(object, held) {
+                if let (key, Some(kept)) = self.reduce_object(object, held) {
                     objects.insert(key, kept);
                 }
             }
@@ -168,11 +173,11 @@ where
     }
 
     /// Reduces an object, and leaves it out if there is no room for it.
-    fn kept(&self, object: K, held: &mut Held) -> (Key, Option<T>) {
+    fn reduce_object(&self, object: K, held: &mut HeldWeights) -> (NamespacedKey, Option<T>) {
         let key = key(&object);
         let copy = (self.reduce)(object);
         let weight = copy.as_ref().map_or(0, self.weigh);
-        if held.takes(&key, weight, self.most) {
+        if held.reserve(&key, weight, self.max_weight) {
             return (key, copy);
         }
         // Logged once, because there may be many more.
@@ -188,65 +193,65 @@ where
     }
 
     /// Watches from `version` on, one request after the other.
-    async fn watch(&self, mut version: String, held: &mut Held) -> End {
+    async fn watch(&self, mut version: String, held: &mut HeldWeights) -> WatchEnd {
         let resource = self.resource;
-        let mut pause = Pause::default();
+        let mut pause = FollowPause::default();
         let params = WatchParams {
             field_selector: self.selector(),
             ..WatchParams::default()
         };
         let mut heard = Instant::now();
         loop {
-            let left = self.quiet.saturating_sub(heard.elapsed());
+            let left = self.max_silence.saturating_sub(heard.elapsed());
             let opened = timeout(left, self.api.watch(&params, &version));
             let mut events = match opened.await {
                 Ok(Ok(events)) => events.boxed(),
-                Ok(Err(error)) if is_gone(&error) => return End::Gone,
+                Ok(Err(error)) if is_expired(&error) => return WatchEnd::Gone,
                 Ok(Err(error)) => {
-                    warn!(resource, error = %chain(&error), "watch failed, trying again");
-                    pause.longer().await;
+                    warn!(resource, error = %format_chain(&error), "watch failed, trying again");
+                    pause.wait_longer().await;
                     continue;
                 }
-                Err(_) => return End::Silent,
+                Err(_) => return WatchEnd::Silent,
             };
             loop {
-                let left = self.quiet.saturating_sub(heard.elapsed());
+                let left = self.max_silence.saturating_sub(heard.elapsed());
                 let event = match timeout(left, events.next()).await {
                     Ok(Some(Ok(event))) => event,
                     Ok(Some(Err(error))) => {
-                        warn!(resource, error = %chain(&error), "watch broke off, trying again");
-                        pause.longer().await;
+                        warn!(resource, error = %format_chain(&error), "watch broke off, trying again");
+                        pause.wait_longer().await;
                         break;
                     }
                     // The API server ends every watch after some minutes. If it ends one at once, a pause follows.
                     Ok(None) => {
-                        pause.longer().await;
+                        pause.wait_longer().await;
                         break;
                     }
-                    Err(_) => return End::Silent,
+                    Err(_) => return WatchEnd::Silent,
                 };
                 let event = match event {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                         version = object.resource_version().unwrap_or_default();
-                        let (key, copy) = self.kept(object, held);
-                        Event::Changed(key, copy)
+                        let (key, copy) = self.reduce_object(object, held);
+                        FollowedEvent::Changed(key, copy)
                     }
                     WatchEvent::Deleted(object) => {
                         version = object.resource_version().unwrap_or_default();
                         let key = key(&object);
-                        held.takes(&key, 0, self.most);
-                        Event::Changed(key, None)
+                        held.reserve(&key, 0, self.max_weight);
+                        FollowedEvent::Changed(key, None)
                     }
                     WatchEvent::Bookmark(bookmark) => {
                         version = bookmark.metadata.resource_version;
-                        Event::Bookmark
+                        FollowedEvent::Bookmark
                     }
-                    WatchEvent::Error(_) => return End::Gone,
+                    WatchEvent::Error(_) => return WatchEnd::Gone,
                 };
                 heard = Instant::now();
-                pause = Pause::default();
+                pause = FollowPause::default();
                 if !self.send(event).await {
-                    return End::Closed;
+                    return WatchEnd::Closed;
                 }
             }
         }
@@ -257,18 +262,18 @@ where
         self.name.map(|name| format!("metadata.name={name}"))
     }
 
-    async fn send(&self, event: Event<T>) -> bool {
-        self.sender.send((self.change)(event)).await.is_ok()
+    async fn send(&self, event: FollowedEvent<T>) -> bool {
+        self.sender.send((self.to_message)(event)).await.is_ok()
     }
 }
 
 /// The pause between two attempts, which grows each time.
-struct Pause {
+struct FollowPause {
     next: Duration,
     last: Instant,
 }
 
-impl Default for Pause {
+impl Default for FollowPause {
     fn default() -> Self {
         Self {
             next: FIRST_PAUSE,
@@ -277,8 +282,8 @@ impl Default for Pause {
     }
 }
 
-impl Pause {
-    async fn longer(&mut self) {
+impl FollowPause {
+    async fn wait_longer(&mut self) {
         if self.last.elapsed() >= CALM {
             self.next = FIRST_PAUSE;
         }
@@ -297,7 +302,7 @@ pub async fn page<L: DeserializeOwned>(
     request: http::Request<Vec<u8>>,
 ) -> anyhow::Result<Option<L>> {
     #[derive(Deserialize)]
-    struct Status {
+    struct ErrorStatus {
         message: String,
     }
     let response = client.send(request.map(Body::from)).await?;
@@ -308,30 +313,30 @@ pub async fn page<L: DeserializeOwned>(
         Err(error) => return Err(anyhow!(error)),
     };
     if !head.status.is_success() {
-        let status = entrance::outline::<Status>(&body);
+        let status = entrance::read_outline::<ErrorStatus>(&body);
         let message = status.map(|status| status.message).unwrap_or_default();
         bail!("the API server answered {}: {message}", head.status);
     }
-    Ok(Some(entrance::outline(&body)?))
+    Ok(Some(entrance::read_outline(&body)?))
 }
 
 /// Returns namespace and name of an object.
-pub fn key<K: kube::Resource>(object: &K) -> Key {
+pub fn key<K: kube::Resource>(object: &K) -> NamespacedKey {
     (object.namespace().unwrap_or_default(), object.name_any())
 }
 
 /// Returns whether the history no longer reaches back to the position of the watch.
-fn is_gone(error: &kube::Error) -> bool {
+fn is_expired(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 410)
 }
 
 /// Formats an error with all its causes. Nothing is quoted from an answer that cannot be read, because it may contain values.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn format_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut texts = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<serde_json::Error>() {
-            texts.push(entrance::category(error).to_owned());
+            texts.push(entrance::describe_category(error).to_owned());
             break;
         }
         // The text of this error is the text of its cause.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// A kind of watched objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Watched {
+pub enum WatchedKind {
     /// Catalogues of the system namespace.
     Catalogues,
     /// Installations of all namespaces.
@@ -20,7 +20,7 @@ pub enum Watched {
     Policies,
 }
 
-impl Watched {
+impl WatchedKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [
         Self::Catalogues,
@@ -51,14 +51,14 @@ pub struct Freshness {
 
 /// A watch that has been silent for longer than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stale {
+pub struct StaleWatch {
     /// The watch.
-    pub watched: Watched,
+    pub watched: WatchedKind,
     /// How long it has been silent.
     pub silent: Duration,
 }
 
-impl fmt::Display for Stale {
+impl fmt::Display for StaleWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -85,7 +85,7 @@ impl Freshness {
     }
 
     /// Records that the latest report about a kind is part of the published facts.
-    pub fn heard(&self, watched: Watched, now: Instant) {
+    pub fn record_report(&self, watched: WatchedKind, now: Instant) {
         let since = now.saturating_duration_since(self.begun).as_millis();
         let since = u64::try_from(since).unwrap_or(u64::MAX);
         if let Some(heard) = self.heard.get(watched as usize) {
@@ -94,7 +94,7 @@ impl Freshness {
     }
 
     /// Returns how long a kind has been silent; before the first report, since the start.
-    pub fn silent(&self, watched: Watched, now: Instant) -> Duration {
+    pub fn silence(&self, watched: WatchedKind, now: Instant) -> Duration {
         let heard = self.heard.get(watched as usize);
         let heard = heard.map_or(0, |heard| heard.load(Ordering::Relaxed));
         let since = now.saturating_duration_since(self.begun);
@@ -102,12 +102,12 @@ impl Freshness {
     }
 
     /// Returns the kind that has been silent for longest, if that is too long.
-    pub fn stale(&self, now: Instant) -> Option<Stale> {
-        Watched::ALL
+    pub fn find_stale(&self, now: Instant) -> Option<StaleWatch> {
+        WatchedKind::ALL
             .into_iter()
-            .map(|watched| Stale {
+            .map(|watched| StaleWatch {
                 watched,
-                silent: self.silent(watched, now),
+                silent: self.silence(watched, now),
             })
             .max_by_key(|stale| stale.silent)
             .filter(|stale| stale.silent > self.limit)
@@ -122,24 +122,24 @@ mod tests {
     fn one_silent_kind_is_enough() {
         let freshness = Freshness::new(Duration::from_secs(90));
         let at = |seconds| freshness.begun + Duration::from_secs(seconds);
-        assert_eq!(freshness.stale(at(90)), None);
-        for watched in Watched::ALL {
-            freshness.heard(watched, at(60));
+        assert_eq!(freshness.find_stale(at(90)), None);
+        for watched in WatchedKind::ALL {
+            freshness.record_report(watched, at(60));
         }
-        assert_eq!(freshness.stale(at(150)), None);
-        freshness.heard(Watched::Catalogues, at(150));
-        freshness.heard(Watched::Namespaces, at(150));
-        freshness.heard(Watched::Policies, at(150));
-        let stale = freshness.stale(at(151)).unwrap();
-        assert_eq!(stale.watched, Watched::Installations);
+        assert_eq!(freshness.find_stale(at(150)), None);
+        freshness.record_report(WatchedKind::Catalogues, at(150));
+        freshness.record_report(WatchedKind::Namespaces, at(150));
+        freshness.record_report(WatchedKind::Policies, at(150));
+        let stale = freshness.find_stale(at(151)).unwrap();
+        assert_eq!(stale.watched, WatchedKind::Installations);
         assert_eq!(
             stale.to_string(),
             "the webhook has heard nothing of addoninstallations from the API server for 91 s"
         );
-        freshness.heard(Watched::Installations, at(151));
-        assert_eq!(freshness.stale(at(151)), None);
+        freshness.record_report(WatchedKind::Installations, at(151));
+        assert_eq!(freshness.find_stale(at(151)), None);
         assert_eq!(
-            freshness.silent(Watched::Catalogues, at(160)),
+            freshness.silence(WatchedKind::Catalogues, at(160)),
             Duration::from_secs(10)
         );
     }

@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use addons_admission::Facts;
-use addons_admission::answer::Task;
-use addons_admission::review::{Request, Response};
+use addons_admission::AdmissionFacts;
+use addons_admission::answer::ReviewTask;
+use addons_admission::review::{Response, ReviewRequest};
 use addons_clusters::core_set::expression::STACK;
 use common::entrance;
 use tokio::sync::oneshot;
 use tracing::{Instrument as _, Span, warn};
 
 use crate::body::{self, Body};
-use crate::connections::Place;
-use crate::judged::Judged;
-use crate::refusal::Refusal;
-use crate::state::State;
+use crate::connections::ConnectionPlace;
+use crate::judged::ValidatedReview;
+use crate::refusal::ReviewRefusal;
+use crate::state::WebhookState;
 use crate::telemetry::span;
-use crate::turns::Turn;
+use crate::turns::ReviewTurn;
 
 /// The address of a sender that the connection does not name.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -40,35 +40,51 @@ const WAIT: Duration = Duration::from_secs(2);
 const ASK_WAIT: Duration = Duration::from_secs(1);
 
 /// `POST /mutate`
-pub async fn mutating(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
-    review(Task::Mutate, state.into_inner(), request, body).await
+pub async fn mutating(
+    state: Data<WebhookState>,
+    request: HttpRequest,
+    body: Payload,
+) -> HttpResponse {
+    review(ReviewTask::Mutate, state.into_inner(), request, body).await
 }
 
 /// `POST /validate`
-pub async fn validating(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
-    review(Task::Validate, state.into_inner(), request, body).await
+pub async fn validating(
+    state: Data<WebhookState>,
+    request: HttpRequest,
+    body: Payload,
+) -> HttpResponse {
+    review(ReviewTask::Validate, state.into_inner(), request, body).await
 }
 
 /// `POST /clusters`
-pub async fn clusters(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
-    let task = Task::Clusters { is_entitled: false };
+pub async fn clusters(
+    state: Data<WebhookState>,
+    request: HttpRequest,
+    body: Payload,
+) -> HttpResponse {
+    let task = ReviewTask::Clusters { is_entitled: false };
     review(task, state.into_inner(), request, body).await
 }
 
 /// `POST /core-sets`
-pub async fn core_sets(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
-    review(Task::CoreSets, state.into_inner(), request, body).await
+pub async fn core_sets(
+    state: Data<WebhookState>,
+    request: HttpRequest,
+    body: Payload,
+) -> HttpResponse {
+    review(ReviewTask::CoreSets, state.into_inner(), request, body).await
 }
 
 async fn review(
-    task: Task,
-    state: Arc<State>,
+    task: ReviewTask,
+    state: Arc<WebhookState>,
     request: HttpRequest,
     payload: Payload,
 ) -> HttpResponse {
-    let place = request.conn_data::<Place>();
-    let _in_use = place.map(Place::in_use);
-    let peer = place.map_or(UNKNOWN, Place::peer);
+    let place = request.conn_data::<ConnectionPlace>();
+    let _in_use = place.map(ConnectionPlace::mark_in_use);
+    let peer = place.map_or(UNKNOWN, ConnectionPlace::peer);
     let body = match body::read(&request, payload, peer, &state.bodies).await {
         Ok(body) => body,
         Err(refusal) => return state.refuse(refusal),
@@ -82,8 +98,8 @@ async fn review(
     let begun = Instant::now();
     let judging = async {
         let judged = match task {
-            Task::Clusters { .. } => ask(&state, &facts, &body).await?,
-            _ => look(task, &state, facts, &body).await?,
+            ReviewTask::Clusters { .. } => validate_enrolment(&state, &facts, &body).await?,
+            _ => validate_with_lookup(task, &state, facts, &body).await?,
         };
         // Recorded only now, because a review that is validated twice is one decision.
         judged.record(&state.metrics);
@@ -99,101 +115,109 @@ async fn review(
         .get_or_create(&task.into())
         .observe(begun.elapsed().as_secs_f64());
     state
-        .answer(judged.status)
+        .response_builder(judged.status)
         .content_type("application/json")
         .body(judged.body)
 }
 
 /// Returns the response if there are no facts to validate by. A refusal that will soon pass is left to the API server, which tries again
 /// by itself. Any other is a denial, because only a denial shows its message to the user, who is told to try again.
-fn deny(state: &State, refusal: Refusal, body: &[u8]) -> HttpResponse {
+fn deny(state: &WebhookState, refusal: ReviewRefusal, body: &[u8]) -> HttpResponse {
     // A large body is not parsed without a turn for it.
-    let is_read = !refusal.is_short() && refusal != Refusal::TooLarge && body.len() <= LARGE;
-    let request = is_read.then(|| Request::from_slice(body).ok());
+    let is_read =
+        !refusal.is_transient() && refusal != ReviewRefusal::TooLarge && body.len() <= LARGE;
+    let request = is_read.then(|| ReviewRequest::from_slice(body).ok());
     let Some(request) = request.flatten() else {
         return state.refuse(refusal);
     };
-    state.metrics.refused(refusal.reason());
+    state.metrics.count_refusal(refusal.reason());
     let message = refusal.to_string();
     warn!(uid = %request.uid, reason = refusal.reason(), message, "denied without a verdict");
-    let response = Response::later(&request.uid, &message, RETRY_SECONDS);
+    let response = Response::retry_later(&request.uid, &message, RETRY_SECONDS);
     // Another connection may lead to a replica that can answer.
-    state.answer(StatusCode::OK).force_close().json(response)
+    state
+        .response_builder(StatusCode::OK)
+        .force_close()
+        .json(response)
 }
 
 /// Validates by the facts. If the verdict depends on something that may have been created just now, that is read and the review is
 /// validated once more.
-async fn look(
-    task: Task,
-    state: &State,
-    facts: Arc<Facts>,
+async fn validate_with_lookup(
+    task: ReviewTask,
+    state: &WebhookState,
+    facts: Arc<AdmissionFacts>,
     body: &Body,
-) -> Result<Judged, Refusal> {
-    let judged = judge(task, state, &facts, body).await?;
+) -> Result<ValidatedReview, ReviewRefusal> {
+    let judged = validate_body(task, state, &facts, body).await?;
     let Some(unseen) = &judged.unseen else {
         return Ok(judged);
     };
-    let turn = state.asks.take(body.peer, ASK_WAIT).await;
-    let turn = turn.ok_or(Refusal::Unseen)?;
+    let turn = state.lookup_turns.take(body.peer, ASK_WAIT).await;
+    let turn = turn.ok_or(ReviewRefusal::Unseen)?;
     let facts = state.live.complete(&facts, unseen).await?;
     drop(turn);
-    judge(task, state, &Arc::new(facts), body).await
+    validate_body(task, state, &Arc::new(facts), body).await
 }
 
 /// Validates a request that may make a namespace stand for a cluster. If the verdict depends on what the requester may do, the API server
 /// is asked.
-async fn ask(state: &State, facts: &Arc<Facts>, body: &Body) -> Result<Judged, Refusal> {
-    let of = |is_entitled| Task::Clusters { is_entitled };
-    let judged = judge(of(false), state, facts, body).await?;
+async fn validate_enrolment(
+    state: &WebhookState,
+    facts: &Arc<AdmissionFacts>,
+    body: &Body,
+) -> Result<ValidatedReview, ReviewRefusal> {
+    let of = |is_entitled| ReviewTask::Clusters { is_entitled };
+    let judged = validate_body(of(false), state, facts, body).await?;
     if !judged.is_denied() {
         return Ok(judged);
     }
-    let Ok(request) = Request::from_slice(&body.bytes) else {
+    let Ok(request) = ReviewRequest::from_slice(&body.bytes) else {
         return Ok(judged);
     };
-    let turn = state.asks.take(body.peer, ASK_WAIT).await;
-    let turn = turn.ok_or(Refusal::Busy)?;
+    let turn = state.lookup_turns.take(body.peer, ASK_WAIT).await;
+    let turn = turn.ok_or(ReviewRefusal::Busy)?;
     let asked = state.access.may_enrol(&request.user_info).await;
     drop(turn);
     match asked {
         Ok(false) => Ok(judged),
-        Ok(true) => judge(of(true), state, facts, body).await,
+        Ok(true) => validate_body(of(true), state, facts, body).await,
         Err(error) => {
             warn!(uid = %request.uid, error = format!("{error:#}"), "cannot ask what the requester may do");
-            Ok(Judged::failed(&request.uid))
+            Ok(ValidatedReview::failed(&request.uid))
         }
     }
 }
 
 /// Validates on this thread, or on another one if that takes long or if conditions need a larger stack.
-async fn judge(
-    task: Task,
-    state: &State,
-    facts: &Arc<Facts>,
+async fn validate_body(
+    task: ReviewTask,
+    state: &WebhookState,
+    facts: &Arc<AdmissionFacts>,
     body: &Body,
-) -> Result<Judged, Refusal> {
-    if body.bytes.len() <= LARGE && task != Task::CoreSets {
-        return Ok(Judged::of(task, facts, &body.bytes));
+) -> Result<ValidatedReview, ReviewRefusal> {
+    if body.bytes.len() <= LARGE && task != ReviewTask::CoreSets {
+        return Ok(ValidatedReview::from_body(task, facts, &body.bytes));
     }
-    let turn = state.work.take(body.peer, WAIT).await;
-    let turn = turn.ok_or(Refusal::Busy)?;
+    let turn = state.thread_turns.take(body.peer, WAIT).await;
+    let turn = turn.ok_or(ReviewRefusal::Busy)?;
     let (facts, span) = (Arc::clone(facts), Span::current());
     let work = move |bytes: &[u8]| {
-        if entrance::nodes(bytes, LEVELS) > MAX_NODES {
-            return Err(Refusal::TooLarge);
+        if entrance::count_nodes(bytes, LEVELS) > MAX_NODES {
+            return Err(ReviewRefusal::TooLarge);
         }
-        Ok(span.in_scope(|| Judged::of(task, &facts, bytes)))
+        Ok(span.in_scope(|| ValidatedReview::from_body(task, &facts, bytes)))
     };
-    apart(turn, body.clone(), work).await
+    validate_on_thread(turn, body.clone(), work).await
 }
 
 /// Validates on another thread. It keeps its turn and its share of the memory until it ends, even if the client has disconnected and no
 /// one waits for the verdict.
-async fn apart(
-    turn: Turn,
+async fn validate_on_thread(
+    turn: ReviewTurn,
     body: Body,
-    work: impl FnOnce(&[u8]) -> Result<Judged, Refusal> + Send + 'static,
-) -> Result<Judged, Refusal> {
+    work: impl FnOnce(&[u8]) -> Result<ValidatedReview, ReviewRefusal> + Send + 'static,
+) -> Result<ValidatedReview, ReviewRefusal> {
     let (send, judged) = oneshot::channel();
     let work = move || {
         // Moves the whole body: a closure only captures the fields that it names.
@@ -202,8 +226,10 @@ async fn apart(
     };
     let thread = std::thread::Builder::new().stack_size(STACK);
     match thread.spawn(work) {
-        Ok(_) => judged.await.unwrap_or_else(|_| Ok(Judged::failed(""))),
-        Err(_) => Ok(Judged::failed("")),
+        Ok(_) => judged
+            .await
+            .unwrap_or_else(|_| Ok(ValidatedReview::failed(""))),
+        Err(_) => Ok(ValidatedReview::failed("")),
     }
 }
 
@@ -215,12 +241,12 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use crate::budget::Budget;
-    use crate::turns::Turns;
+    use crate::budget::BodyBudget;
+    use crate::turns::ReviewTurns;
 
     #[tokio::test]
     async fn who_goes_away_frees_nothing_that_is_still_used() {
-        let (turns, bodies) = (Turns::new(1), Arc::new(Budget::new(1000)));
+        let (turns, bodies) = (ReviewTurns::new(1), Arc::new(BodyBudget::new(1000)));
         let request = TestRequest::post().insert_header(ContentType::json());
         let (request, mut payload) = request.set_payload("{}").to_http_parts();
         let payload = Payload::from_request(&request, &mut payload).await.unwrap();
@@ -230,14 +256,14 @@ mod tests {
         let (go_on, wait) = std::sync::mpsc::channel();
         let work = move |_: &[u8]| {
             let _ = wait.recv();
-            Ok(Judged::failed(""))
+            Ok(ValidatedReview::failed(""))
         };
-        let mut judging = Box::pin(apart(turn, body, work));
+        let mut judging = Box::pin(validate_on_thread(turn, body, work));
         assert!(judging.as_mut().now_or_never().is_none());
         drop(judging);
-        assert_eq!((turns.free(), bodies.held()), (0, 2));
+        assert_eq!((turns.free(), bodies.held_bytes()), (0, 2));
         go_on.send(()).unwrap();
         let _turn = turns.take(UNKNOWN, WAIT).await.unwrap();
-        assert_eq!(bodies.held(), 0, "it is kept for ever");
+        assert_eq!(bodies.held_bytes(), 0, "it is kept for ever");
     }
 }

@@ -6,8 +6,8 @@ use std::time::Instant;
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::freshness::Watched;
-use crate::state::State;
+use crate::freshness::WatchedKind;
+use crate::state::WebhookState;
 
 /// `GET /healthz`: the process is alive.
 pub async fn healthz() -> &'static str {
@@ -15,7 +15,7 @@ pub async fn healthz() -> &'static str {
 }
 
 /// `GET /readyz`: the facts are complete and fresh, the certificate is valid, and the process is not shutting down.
-pub async fn readyz(state: Data<State>) -> HttpResponse {
+pub async fn readyz(state: Data<WebhookState>) -> HttpResponse {
     let missing = if state.draining.load(Ordering::Relaxed) {
         "draining".to_owned()
     } else if let Err(refusal) = state.facts() {
@@ -31,14 +31,14 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
 }
 
 /// `GET /metrics`
-pub async fn metrics(state: Data<State>) -> HttpResponse {
-    for watched in Watched::ALL {
-        let silent = state.freshness.silent(watched, Instant::now());
-        state.metrics.facts_age(watched, silent);
+pub async fn metrics(state: Data<WebhookState>) -> HttpResponse {
+    for watched in WatchedKind::ALL {
+        let silent = state.freshness.silence(watched, Instant::now());
+        state.metrics.set_facts_age(watched, silent);
     }
-    let held = i64::try_from(state.bodies.held()).unwrap_or(i64::MAX);
+    let held = i64::try_from(state.bodies.held_bytes()).unwrap_or(i64::MAX);
     state.metrics.body_bytes.set(held);
-    match state.metrics.text() {
+    match state.metrics.encode_text() {
         Ok(text) => HttpResponse::Ok()
             .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
             .body(text),

@@ -3,47 +3,47 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use actix_web::http::StatusCode;
-use addons_admission::Facts;
-use addons_admission::answer::{self, Task};
+use addons_admission::AdmissionFacts;
+use addons_admission::answer::{self, ReviewTask};
 use addons_admission::policy::Breach;
-use addons_admission::review::{Request, Response};
-use addons_admission::rules::reference::Unseen;
-use addons_admission::verdict::{Problem, Verdict};
+use addons_admission::review::{Response, ReviewRequest};
+use addons_admission::rules::reference::UnseenDependency;
+use addons_admission::verdict::{AdmissionProblem, Verdict};
 use common::api::policy::PolicyAction;
 use serde_json::json;
 use tracing::{error, info};
 
-use crate::telemetry::{Metrics, Path, Review, Rule};
+use crate::telemetry::{PathLabel, ReviewLabels, RuleLabel, WebhookMetrics};
 
 /// Bytes that suffice for nearly every response, so that the buffer does not grow while it is written.
 const TYPICAL: usize = 1024;
 
 /// Status and body of the HTTP response, and what is recorded about it.
-pub struct Judged {
+pub struct ValidatedReview {
     /// The HTTP status.
     pub status: StatusCode,
     /// The body.
     pub body: Vec<u8>,
     /// A dependency of the verdict that the facts may not contain yet. If set, the verdict is not final.
-    pub unseen: Option<Unseen>,
-    note: Note,
+    pub unseen: Option<UnseenDependency>,
+    note: ReviewNote,
 }
 
 /// What is recorded: names and rules, never values.
-enum Note {
+enum ReviewNote {
     Verdict {
-        labels: Review,
+        labels: ReviewLabels,
         problems: Vec<&'static str>,
         lifted: Vec<&'static str>,
         warned: Vec<&'static str>,
-        line: Option<Box<Line>>,
+        line: Option<Box<ReviewLogLine>>,
     },
     Refused(&'static str),
     Nothing,
 }
 
 /// A log line, for denials, for what break-glass lifts, and for violations of policies.
-struct Line {
+struct ReviewLogLine {
     uid: String,
     kind: String,
     namespace: Option<String>,
@@ -53,30 +53,34 @@ struct Line {
 }
 
 /// Returns the path of a task.
-fn path(task: Task) -> &'static str {
+fn task_path(task: ReviewTask) -> &'static str {
     match task {
-        Task::Mutate => "/mutate",
-        Task::Validate => "/validate",
-        Task::Clusters { .. } => "/clusters",
-        Task::CoreSets => "/core-sets",
+        ReviewTask::Mutate => "/mutate",
+        ReviewTask::Validate => "/validate",
+        ReviewTask::Clusters { .. } => "/clusters",
+        ReviewTask::CoreSets => "/core-sets",
     }
 }
 
-impl From<Task> for Path {
-    fn from(task: Task) -> Self {
-        Self { path: path(task) }
+impl From<ReviewTask> for PathLabel {
+    fn from(task: ReviewTask) -> Self {
+        Self {
+            path: task_path(task),
+        }
     }
 }
 
-impl Judged {
+impl ValidatedReview {
     /// Parses and validates a review, and writes the response.
-    pub fn of(task: Task, facts: &Facts, body: &[u8]) -> Self {
-        match Request::from_slice(body) {
-            Ok(request) => Self::settle(task, &request, || answer::answer(task, &request, facts)),
+    pub fn from_body(task: ReviewTask, facts: &AdmissionFacts, body: &[u8]) -> Self {
+        match ReviewRequest::from_slice(body) {
+            Ok(request) => {
+                Self::from_validation(task, &request, || answer::answer(task, &request, facts))
+            }
             Err(error) => {
-                let note = Note::Refused("unreadable");
+                let note = ReviewNote::Refused("unreadable");
                 match Response::unreadable(&error) {
-                    Some(response) => Self::written(&response, note),
+                    Some(response) => Self::from_response(&response, note),
                     None => Self {
                         status: StatusCode::BAD_REQUEST,
                         body: json!({ "error": error.to_string() })
@@ -92,14 +96,14 @@ impl Judged {
 
     /// Returns whether a rule denies the request.
     pub fn is_denied(&self) -> bool {
-        matches!(&self.note, Note::Verdict { problems, .. } if !problems.is_empty())
+        matches!(&self.note, ReviewNote::Verdict { problems, .. } if !problems.is_empty())
     }
 
     /// Returns the denial for an internal error, whatever the failurePolicy is.
     pub fn failed(uid: &str) -> Self {
         let message = "the webhook failed; its log says why";
         let response = Response::failed(uid, 500, "InternalError", message);
-        let failed = Self::written(&response, Note::Nothing);
+        let failed = Self::from_response(&response, ReviewNote::Nothing);
         // Without the uid, the API server takes this as a failed call, and the failurePolicy decides.
         match uid {
             "" => Self {
@@ -112,17 +116,17 @@ impl Judged {
 
     /// Writes the result of `judge` as a response. After a panic or any other error, the response denies the request, and the server
     /// keeps running.
-    pub fn settle(
-        task: Task,
-        request: &Request<'_>,
+    pub fn from_validation(
+        task: ReviewTask,
+        request: &ReviewRequest<'_>,
         judge: impl FnOnce() -> Result<(Response, Verdict), serde_json::Error>,
     ) -> Self {
         match catch_unwind(AssertUnwindSafe(judge)) {
             Ok(Ok((response, verdict))) => {
-                let note = Note::of(task, request, &response, &verdict);
+                let note = ReviewNote::from_verdict(task, request, &response, &verdict);
                 Self {
                     unseen: verdict.unseen,
-                    ..Self::written(&response, note)
+                    ..Self::from_response(&response, note)
                 }
             }
             Ok(Err(error)) => {
@@ -132,14 +136,14 @@ impl Judged {
             Err(_) => {
                 error!(uid = %request.uid, kind = %request.kind.kind, "a review panicked");
                 Self {
-                    note: Note::Refused("panic"),
+                    note: ReviewNote::Refused("panic"),
                     ..Self::failed(&request.uid)
                 }
             }
         }
     }
 
-    fn written(response: &Response, note: Note) -> Self {
+    fn from_response(response: &Response, note: ReviewNote) -> Self {
         let mut body = Vec::with_capacity(TYPICAL);
         let status = match serde_json::to_writer(&mut body, response) {
             Ok(()) => StatusCode::OK,
@@ -157,27 +161,30 @@ impl Judged {
     }
 
     /// Counts and logs the review.
-    pub fn record(&self, metrics: &Metrics) {
+    pub fn record(&self, metrics: &WebhookMetrics) {
         let (labels, problems, lifted, warned, line) = match &self.note {
-            Note::Verdict {
+            ReviewNote::Verdict {
                 labels,
                 problems,
                 lifted,
                 warned,
                 line,
             } => (labels, problems, lifted, warned, line),
-            Note::Refused(reason) => return metrics.refused(reason),
-            Note::Nothing => return,
+            ReviewNote::Refused(reason) => return metrics.count_refusal(reason),
+            ReviewNote::Nothing => return,
         };
         metrics.reviews.get_or_create(labels).inc();
         for rule in problems {
-            metrics.denials.get_or_create(&Rule { rule }).inc();
+            metrics.denials.get_or_create(&RuleLabel { rule }).inc();
         }
         for rule in lifted {
-            metrics.lifted.get_or_create(&Rule { rule }).inc();
+            metrics.lifted.get_or_create(&RuleLabel { rule }).inc();
         }
         for rule in warned {
-            metrics.policy_warnings.get_or_create(&Rule { rule }).inc();
+            metrics
+                .policy_warnings
+                .get_or_create(&RuleLabel { rule })
+                .inc();
         }
         let Some(line) = line else {
             return;
@@ -203,16 +210,22 @@ impl Judged {
     }
 }
 
-impl Note {
-    fn of(task: Task, request: &Request<'_>, response: &Response, verdict: &Verdict) -> Self {
-        let rules = |problems: &[Problem]| problems.iter().map(|problem| problem.rule).collect();
+impl ReviewNote {
+    fn from_verdict(
+        task: ReviewTask,
+        request: &ReviewRequest<'_>,
+        response: &Response,
+        verdict: &Verdict,
+    ) -> Self {
+        let rules =
+            |problems: &[AdmissionProblem]| problems.iter().map(|problem| problem.rule).collect();
         let is_plain =
             response.is_allowed() && verdict.lifted.is_empty() && verdict.breaches.is_empty();
         let warned = verdict.breaches.iter();
         let warned = warned.filter(|breach| breach.action == PolicyAction::Warn);
         Self::Verdict {
-            labels: Review {
-                path: path(task),
+            labels: ReviewLabels {
+                path: task_path(task),
                 operation: request.operation.name(),
                 allowed: match response.is_allowed() {
                     true => "true",
@@ -223,13 +236,13 @@ impl Note {
             lifted: rules(&verdict.lifted),
             warned: warned.map(|breach| breach.problem.rule).collect(),
             line: (!is_plain).then(|| {
-                Box::new(Line {
+                Box::new(ReviewLogLine {
                     uid: request.uid.clone().into_owned(),
                     kind: request.kind.kind.clone().into_owned(),
                     namespace: request.namespace.clone(),
                     name: request.name.clone(),
                     user: request.user_info.username.clone(),
-                    policies: verdict.breaches.iter().map(Breach::line).collect(),
+                    policies: verdict.breaches.iter().map(Breach::to_audit_line).collect(),
                 })
             }),
         }

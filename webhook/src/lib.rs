@@ -28,20 +28,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use certs::served::Served;
+use certs::served::ServedCertificate;
 use clap::Parser as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use rustls::crypto::aws_lc_rs;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::access::Access;
+use crate::access::RequesterAccess;
 use crate::args::Args;
 use crate::certificates::Certificates;
 use crate::freshness::Freshness;
-use crate::live::Live;
-use crate::server::Limits;
-use crate::state::State;
+use crate::live::LiveLookup;
+use crate::server::ReviewLimits;
+use crate::state::WebhookState;
 
 /// Serves until a signal ends it. Reads the arguments of the process.
 ///
@@ -59,17 +59,17 @@ async fn serve() -> anyhow::Result<()> {
         warn!("another TLS provider was installed before");
     }
     let client = client(&args).await?;
-    let certificate = Arc::new(Served::default());
+    let certificate = Arc::new(ServedCertificate::default());
     let certificates = Certificates::new(&args, client.clone(), &certificate)?;
 
     let (publish, facts) = watch::channel(None);
     let freshness = Arc::new(Freshness::new(Duration::from_secs(args.stale_seconds)));
-    let state = Arc::new(State::new(
+    let state = Arc::new(WebhookState::new(
         facts,
         Arc::clone(&freshness),
         Arc::clone(&certificate),
-        Access::new(client.clone()),
-        Live::new(client.clone()),
+        RequesterAccess::new(client.clone()),
+        LiveLookup::new(client.clone()),
     ));
     let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), freshness, publish));
     let keeping = actix_web::rt::spawn(certificates.keep(Arc::clone(&state)));
@@ -82,7 +82,7 @@ async fn serve() -> anyhow::Result<()> {
         version = env!("CARGO_PKG_VERSION"),
         "serving"
     );
-    let health = server::probes(health, Arc::clone(&state))?;
+    let health = server::serve_probes(health, Arc::clone(&state))?;
     let health_handle = health.handle();
     let health = actix_web::rt::spawn(health);
     let drain = server::drain_on_signal(
@@ -92,14 +92,14 @@ async fn serve() -> anyhow::Result<()> {
     let clients = args.clients()?;
     let rereading = clients.clone().map(|clients| {
         let interval = Duration::from_secs(args.tls_poll_seconds);
-        actix_web::rt::spawn(server::reread(clients, interval))
+        actix_web::rt::spawn(server::reload_clients(clients, interval))
     });
     let tls = tls::config(certificate, args.tls_min, clients)?;
-    let limits = Limits {
+    let limits = ReviewLimits {
         workers: args.workers(),
         connections: usize::from(args.max_connections),
     };
-    server::reviews(reviews, &state, tls, limits, drain)?
+    server::serve_reviews(reviews, &state, tls, limits, drain)?
         .await
         .context("the review server failed")?;
     // Probes are answered until the last review has ended.

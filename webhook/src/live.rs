@@ -7,9 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_admission::Facts;
+use addons_admission::AdmissionFacts;
 use addons_admission::recorded::{self, InstallationFacts};
-use addons_admission::rules::reference::Unseen;
+use addons_admission::rules::reference::UnseenDependency;
 use anyhow::{Context as _, ensure};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::{AddonInstallation, AddonRef};
@@ -24,9 +24,9 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::cache::{self, Stored};
-use crate::follow::{self, Key, chain, key};
-use crate::refusal::Refusal;
+use crate::cache::{self, StoredObject};
+use crate::follow::{self, NamespacedKey, format_chain, key};
+use crate::refusal::ReviewRefusal;
 
 /// The time limit for all requests of one lookup. The API server waits for 5 s.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -46,36 +46,36 @@ const CORE: &str = "Core";
 /// A list in the form of a table.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Table {
+struct InstallationTable {
     #[serde(default)]
     metadata: ListMeta,
     #[serde(default)]
-    column_definitions: Vec<Column>,
+    column_definitions: Vec<TableColumn>,
     #[serde(default)]
-    rows: Option<Vec<Row>>,
+    rows: Option<Vec<TableRow>>,
 }
 
 #[derive(Deserialize)]
-struct Column {
+struct TableColumn {
     name: String,
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct TableRow {
     cells: Vec<Box<RawValue>>,
-    object: Stored,
+    object: StoredObject,
 }
 
 /// Looks up individual objects at the API server.
-pub struct Live(Client);
+pub struct LiveLookup(Client);
 
-impl fmt::Debug for Live {
+impl fmt::Debug for LiveLookup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Live")
     }
 }
 
-impl Live {
+impl LiveLookup {
     /// Uses the account of the webhook.
     pub fn new(client: Client) -> Self {
         Self(client)
@@ -85,45 +85,56 @@ impl Live {
     ///
     /// # Errors
     /// Whether it exists cannot be determined now.
-    pub async fn complete(&self, facts: &Facts, unseen: &Unseen) -> Result<Facts, Refusal> {
+    pub async fn complete(
+        &self,
+        facts: &AdmissionFacts,
+        unseen: &UnseenDependency,
+    ) -> Result<AdmissionFacts, ReviewRefusal> {
         let (addon, namespace, looked) = match unseen {
-            Unseen::Reference { addon, namespace } => {
-                let looked = timeout(TIMEOUT, self.referred(facts, addon, namespace)).await;
+            UnseenDependency::Reference { addon, namespace } => {
+                let looked = timeout(TIMEOUT, self.with_reference(facts, addon, namespace)).await;
                 (addon.name.as_str(), namespace.as_str(), looked)
             }
-            Unseen::Users => ("", "", timeout(LONG_TIMEOUT, self.users(facts)).await),
+            UnseenDependency::Users => (
+                "",
+                "",
+                timeout(LONG_TIMEOUT, self.with_core_installations(facts)).await,
+            ),
         };
         match looked {
             Ok(Ok(seen)) => Ok(seen),
             Ok(Err(error)) => {
-                let error = chain(&*error);
+                let error = format_chain(&*error);
                 warn!(
                     addon,
                     namespace, error, "cannot look for what a review depends on"
                 );
-                Err(Refusal::Unseen)
+                Err(ReviewRefusal::Unseen)
             }
-            Err(_) => Err(Refusal::Unseen),
+            Err(_) => Err(ReviewRefusal::Unseen),
         }
     }
 
     /// Returns the facts with all core installations as they are now; denials do not depend on others. A list in the form of a table
     /// shows which installations are core, without their large fields. Those that changed are then read.
-    async fn users(&self, facts: &Facts) -> anyhow::Result<Facts> {
+    async fn with_core_installations(
+        &self,
+        facts: &AdmissionFacts,
+    ) -> anyhow::Result<AdmissionFacts> {
         let resource = ApiResource::erase::<AddonInstallation>(&());
         let (known, mut installations): (Vec<_>, Vec<_>) = facts
             .installations
             .iter()
             .cloned()
             .partition(|one| one.is_core);
-        let known: HashMap<Key, Arc<InstallationFacts>> = known
+        let known: HashMap<NamespacedKey, Arc<InstallationFacts>> = known
             .into_iter()
             .map(|one| ((one.namespace.clone(), one.name.clone()), one))
             .collect();
         let mut changed = Vec::new();
-        for object in self.core(&resource).await? {
+        for object in self.list_core(&resource).await? {
             let key = key(&object);
-            let state = recorded::state(&object.metadata);
+            let state = recorded::object_state(&object.metadata);
             match known.get(&key) {
                 Some(known) if state.is_some() && known.state == state => {
                     installations.push(Arc::clone(known));
@@ -137,20 +148,25 @@ impl Live {
             changed.len()
         );
         for (namespace, name) in changed {
-            let api = Api::<Stored>::namespaced_with(self.0.clone(), &namespace, &resource);
-            let found = api.list(&named(&name)).await;
+            let api = Api::<StoredObject>::namespaced_with(self.0.clone(), &namespace, &resource);
+            let found = api.list(&select_name(&name)).await;
             let found = found.with_context(|| format!("cannot read {namespace}/{name}"))?;
-            installations.extend(found.items.into_iter().filter_map(cache::installation));
+            installations.extend(
+                found
+                    .items
+                    .into_iter()
+                    .filter_map(cache::reduce_installation),
+            );
         }
-        Ok(Facts {
+        Ok(AdmissionFacts {
             installations,
             ..facts.clone()
         })
     }
 
     /// Returns the metadata of all core installations.
-    async fn core(&self, resource: &ApiResource) -> anyhow::Result<Vec<Stored>> {
-        let api = Api::<Stored>::all_with(self.0.clone(), resource);
+    async fn list_core(&self, resource: &ApiResource) -> anyhow::Result<Vec<StoredObject>> {
+        let api = Api::<StoredObject>::all_with(self.0.clone(), resource);
         let (mut core, mut limit) = (Vec::new(), PAGE);
         let mut params = ListParams::default();
         loop {
@@ -158,7 +174,7 @@ impl Live {
             let mut request = Request::new(api.resource_url()).list(&params)?;
             let accept = HeaderValue::from_static(AS_TABLE);
             request.headers_mut().insert(ACCEPT, accept);
-            let table = follow::page::<Table>(&self.0, request).await;
+            let table = follow::page::<InstallationTable>(&self.0, request).await;
             let table = table.context("cannot list installations")?;
             let Some(table) = table else {
                 limit /= 2;
@@ -170,7 +186,7 @@ impl Live {
             let column = columns.position(|column| column.name == CORE);
             let column = column.with_context(|| format!("there is no column {CORE}"))?;
             let rows = table.rows.unwrap_or_default().into_iter();
-            let is_core = |row: &Row| {
+            let is_core = |row: &TableRow| {
                 let cell = row.cells.get(column);
                 cell.is_some_and(|cell| !matches!(cell.get(), "null" | "false"))
             };
@@ -183,29 +199,29 @@ impl Live {
     }
 
     /// Returns the facts with the namespace and the catalogues that a reference needs, as far as they exist.
-    async fn referred(
+    async fn with_reference(
         &self,
-        facts: &Facts,
+        facts: &AdmissionFacts,
         addon: &AddonRef,
         namespace: &str,
-    ) -> anyhow::Result<Facts> {
+    ) -> anyhow::Result<AdmissionFacts> {
         let mut facts = facts.clone();
         if !facts.stands_for_cluster(namespace) {
             let api = Api::<PartialObjectMeta<Namespace>>::all(self.0.clone());
-            let found = api.list(&named(namespace)).await;
+            let found = api.list(&select_name(namespace)).await;
             let found = found.context("cannot list namespaces")?.items.pop();
             let system = &facts.settings.system_namespace;
-            if let Some(marks) = found.and_then(|found| cache::marks(found, system)) {
+            if let Some(marks) = found.and_then(|found| cache::reduce_namespace(found, system)) {
                 facts.namespaces.insert(namespace.to_owned(), marks);
             }
         }
         let resource = ApiResource::erase::<AddonCatalogue>(&());
         // An installation can only refer to these (semantics 1.1).
         let system = facts.settings.system_namespace.clone();
-        let api = Api::<Stored>::namespaced_with(self.0.clone(), &system, &resource);
+        let api = Api::<StoredObject>::namespaced_with(self.0.clone(), &system, &resource);
         // Parsed as our own metadata type: managed fields may nest too deep for kube's.
         let request = Request::new(api.resource_url()).list_metadata(&ListParams::default());
-        let listed = follow::page::<ObjectList<Stored>>(&self.0, request?).await;
+        let listed = follow::page::<ObjectList<StoredObject>>(&self.0, request?).await;
         let listed = listed.context("cannot list catalogues")?;
         let listed = listed.context("the metadata of all catalogues is too large")?;
         let listed = listed.items;
@@ -222,9 +238,13 @@ impl Live {
             changed.len()
         );
         for name in changed {
-            let found = api.list(&named(&name)).await;
+            let found = api.list(&select_name(&name)).await;
             let found = found.with_context(|| format!("cannot read catalogue {name}"))?;
-            let found = found.items.into_iter().next().and_then(cache::catalogue);
+            let found = found
+                .items
+                .into_iter()
+                .next()
+                .and_then(cache::reduce_catalogue);
             facts.catalogues.retain(|known| {
                 let metadata = &known.metadata;
                 metadata.name.as_ref() != Some(&name)
@@ -237,17 +257,17 @@ impl Live {
 }
 
 /// Returns whether the facts contain this state of a catalogue.
-fn is_known(facts: &Facts, object: &Stored) -> bool {
+fn is_known(facts: &AdmissionFacts, object: &StoredObject) -> bool {
     let mut catalogues = facts.catalogues.iter();
-    catalogues.any(|known| is_same(&known.metadata, &object.metadata))
+    catalogues.any(|known| is_same_state(&known.metadata, &object.metadata))
 }
 
 /// Returns whether both describe the same state of the same object.
-fn is_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+fn is_same_state(one: &ObjectMeta, other: &ObjectMeta) -> bool {
     one.uid == other.uid && one.resource_version == other.resource_version
 }
 
 /// Selects by name, so that the right to list suffices.
-fn named(name: &str) -> ListParams {
+fn select_name(name: &str) -> ListParams {
     ListParams::default().fields(&format!("metadata.name={name}"))
 }

@@ -5,17 +5,17 @@ use std::fmt;
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::freshness::Stale;
+use crate::freshness::StaleWatch;
 
 /// The reason why a request gets no verdict. None of them lets a request through: the review is denied, or the `failurePolicy` decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ReviewRefusal {
     /// There was no turn in time, because other addresses, or other reviews of this one, have them.
     Busy,
     /// The watches have not listed everything yet.
     NotSynced,
     /// A watch is silent.
-    Stale(Stale),
+    Stale(StaleWatch),
     /// The verdict depends on something that may have been created just now.
     Unseen,
     /// Other reviews take all the memory for bodies.
@@ -30,7 +30,7 @@ pub enum Refusal {
     CutOff,
 }
 
-impl Refusal {
+impl ReviewRefusal {
     /// Returns the label of the metric.
     pub fn reason(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Refusal {
 
     /// Returns whether the same request may get a verdict within about a second. The API server tries again by itself, within the timeout
     /// of the webhook, if the response is 429 or 503 and has a Retry-After.
-    pub fn is_short(self) -> bool {
+    pub fn is_transient(self) -> bool {
         matches!(self, Self::Busy | Self::Memory | Self::NotSynced)
     }
 
@@ -88,7 +88,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ReviewRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Busy => f.write_str("too many large reviews at once; try again"),

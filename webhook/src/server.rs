@@ -21,7 +21,7 @@ use tracing::{debug, info, warn};
 
 use crate::clients::Clients;
 use crate::connections::Connections;
-use crate::state::State;
+use crate::state::WebhookState;
 use crate::{handlers, health};
 
 /// Longer than the 90 s for which the API server keeps idle connections: if the server closes first, the API server gets an EOF that it
@@ -48,7 +48,7 @@ const STOP_SECONDS: u64 = 10;
 
 /// Limits of the server for reviews.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ReviewLimits {
     /// The number of threads.
     pub workers: usize,
     /// The most open connections. An API server holds one for each review in progress.
@@ -67,11 +67,11 @@ pub fn now() -> UnixTime {
 }
 
 /// Returns the server for `/mutate`, `/validate`, `/clusters` and `/core-sets`. It stops when `stop` ends, after the reviews in progress.
-pub fn reviews(
+pub fn serve_reviews(
     listener: TcpListener,
-    state: &Arc<State>,
+    state: &Arc<WebhookState>,
     tls: ServerConfig,
-    limits: Limits,
+    limits: ReviewLimits,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<Server> {
     let data = Data::from(Arc::clone(state));
@@ -87,7 +87,7 @@ pub fn reviews(
     .workers(limits.workers)
     .on_connect(move |stream, data| {
         if let Some(stream) = stream.downcast_ref::<TlsStream<TcpStream>>() {
-            hold(&connections, stream.get_ref().0, data);
+            register_connection(&connections, stream.get_ref().0, data);
         }
     })
     // Without this, Nagle's algorithm and delayed acknowledgements cost 40 ms in each handshake.
@@ -104,7 +104,7 @@ pub fn reviews(
 }
 
 /// Returns the server for probes and metrics, with one worker and plain HTTP.
-pub fn probes(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
+pub fn serve_probes(listener: TcpListener, state: Arc<WebhookState>) -> io::Result<Server> {
     let connections = Connections::new(PROBES, state.metrics.evictions.clone());
     let data = Data::from(state);
     let server = HttpServer::new(move || {
@@ -117,7 +117,7 @@ pub fn probes(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
     .workers(1)
     .on_connect(move |stream, data| {
         if let Some(stream) = stream.downcast_ref::<TcpStream>() {
-            hold(&connections, stream, data);
+            register_connection(&connections, stream, data);
         }
     })
     .keep_alive(KeepAlive::Disabled)
@@ -130,7 +130,7 @@ pub fn probes(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
 }
 
 /// Registers a new connection, for as long as the server holds it.
-fn hold(connections: &Arc<Connections>, socket: &TcpStream, data: &mut Extensions) {
+fn register_connection(connections: &Arc<Connections>, socket: &TcpStream, data: &mut Extensions) {
     match connections.admit(socket) {
         Ok(place) => {
             data.insert(place);
@@ -142,7 +142,7 @@ fn hold(connections: &Arc<Connections>, socket: &TcpStream, data: &mut Extension
 /// Returns a future that ends `delay` after SIGTERM or SIGINT. Endpoints still list this process for a while, so it keeps serving: not
 /// ready, and closing each connection with its response.
 pub fn drain_on_signal(
-    state: Arc<State>,
+    state: Arc<WebhookState>,
     delay: Duration,
 ) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
@@ -157,14 +157,14 @@ pub fn drain_on_signal(
 }
 
 /// Keeps serving for `delay` while draining.
-pub async fn drain(state: &State, delay: Duration) {
+pub async fn drain(state: &WebhookState, delay: Duration) {
     state.draining.store(true, Ordering::Relaxed);
     info!(seconds = delay.as_secs(), "draining");
     tokio::time::sleep(delay).await;
 }
 
 /// Reads the authorities of clients every `interval`, until it is aborted.
-pub async fn reread(clients: Arc<Clients>, interval: Duration) {
+pub async fn reload_clients(clients: Arc<Clients>, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
         match clients.poll() {

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, HttpResponseBuilder};
-use addons_admission::Facts;
-use certs::served::Served;
+use addons_admission::AdmissionFacts;
+use certs::served::ServedCertificate;
 use tokio::sync::watch;
 
-use crate::access::Access;
-use crate::budget::Budget;
+use crate::access::RequesterAccess;
+use crate::budget::BodyBudget;
 use crate::freshness::Freshness;
-use crate::live::Live;
-use crate::refusal::Refusal;
-use crate::telemetry::Metrics;
-use crate::turns::Turns;
+use crate::live::LiveLookup;
+use crate::refusal::ReviewRefusal;
+use crate::telemetry::WebhookMetrics;
+use crate::turns::ReviewTurns;
 
 /// The bytes for all bodies: an eighth of the memory that deploy/base allows. Parsing them takes ten times as much.
 const BODIES: usize = 32 << 20;
@@ -27,36 +27,36 @@ const ASKED_AT_ONCE: usize = 4;
 
 /// The state that all workers share.
 #[derive(Debug)]
-pub struct State {
-    facts: watch::Receiver<Option<Arc<Facts>>>,
+pub struct WebhookState {
+    facts: watch::Receiver<Option<Arc<AdmissionFacts>>>,
     /// The age of the facts.
     pub freshness: Arc<Freshness>,
     /// The served certificate.
-    pub certificate: Arc<Served>,
+    pub certificate: Arc<ServedCertificate>,
     /// Asks what requesters may do.
-    pub access: Access,
+    pub access: RequesterAccess,
     /// Looks up what the watches have not brought yet.
-    pub live: Live,
+    pub live: LiveLookup,
     /// The metrics.
-    pub metrics: Metrics,
+    pub metrics: WebhookMetrics,
     /// Set by SIGTERM: the process is not ready, and closes each connection after its response.
     pub draining: AtomicBool,
     /// The turns of reviews that are validated on a thread of their own.
-    pub work: Arc<Turns>,
+    pub thread_turns: Arc<ReviewTurns>,
     /// The turns of reviews for which the API server is asked.
-    pub asks: Arc<Turns>,
+    pub lookup_turns: Arc<ReviewTurns>,
     /// The memory for the bodies of reviews.
-    pub bodies: Arc<Budget>,
+    pub bodies: Arc<BodyBudget>,
 }
 
-impl State {
+impl WebhookState {
     /// Creates the state. No review has been validated yet.
     pub fn new(
-        facts: watch::Receiver<Option<Arc<Facts>>>,
+        facts: watch::Receiver<Option<Arc<AdmissionFacts>>>,
         freshness: Arc<Freshness>,
-        certificate: Arc<Served>,
-        access: Access,
-        live: Live,
+        certificate: Arc<ServedCertificate>,
+        access: RequesterAccess,
+        live: LiveLookup,
     ) -> Self {
         Self {
             facts,
@@ -64,16 +64,16 @@ impl State {
             certificate,
             access,
             live,
-            metrics: Metrics::new(),
+            metrics: WebhookMetrics::new(),
             draining: AtomicBool::new(false),
-            work: Turns::new(LARGE_AT_ONCE),
-            asks: Turns::new(ASKED_AT_ONCE),
-            bodies: Arc::new(Budget::new(BODIES)),
+            thread_turns: ReviewTurns::new(LARGE_AT_ONCE),
+            lookup_turns: ReviewTurns::new(ASKED_AT_ONCE),
+            bodies: Arc::new(BodyBudget::new(BODIES)),
         }
     }
 
     /// Returns a builder for a response. While draining, the response closes the connection.
-    pub fn answer(&self, status: StatusCode) -> HttpResponseBuilder {
+    pub fn response_builder(&self, status: StatusCode) -> HttpResponseBuilder {
         let mut builder = HttpResponse::build(status);
         if self.draining.load(Ordering::Relaxed) {
             builder.force_close();
@@ -82,14 +82,14 @@ impl State {
     }
 
     /// Returns the response to a request without a verdict.
-    pub fn refuse(&self, refusal: Refusal) -> HttpResponse {
-        self.metrics.refused(refusal.reason());
-        let mut answer = self.answer(refusal.status());
+    pub fn refuse(&self, refusal: ReviewRefusal) -> HttpResponse {
+        self.metrics.count_refusal(refusal.reason());
+        let mut answer = self.response_builder(refusal.status());
         // The rest of the body is not read.
-        if refusal != Refusal::Busy {
+        if refusal != ReviewRefusal::Busy {
             answer.force_close();
         }
-        if refusal.is_short() {
+        if refusal.is_transient() {
             answer.insert_header((header::RETRY_AFTER, "1"));
         }
         answer.json(refusal.body())
@@ -99,10 +99,14 @@ impl State {
     ///
     /// # Errors
     /// They are not complete yet, or stale.
-    pub fn facts(&self) -> Result<Arc<Facts>, Refusal> {
-        let facts = self.facts.borrow().clone().ok_or(Refusal::NotSynced)?;
-        match self.freshness.stale(Instant::now()) {
-            Some(stale) => Err(Refusal::Stale(stale)),
+    pub fn facts(&self) -> Result<Arc<AdmissionFacts>, ReviewRefusal> {
+        let facts = self
+            .facts
+            .borrow()
+            .clone()
+            .ok_or(ReviewRefusal::NotSynced)?;
+        match self.freshness.find_stale(Instant::now()) {
+            Some(stale) => Err(ReviewRefusal::Stale(stale)),
             None => Ok(facts),
         }
     }

@@ -15,7 +15,7 @@ use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets, filter_fn
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::freshness::Watched;
+use crate::freshness::WatchedKind;
 
 /// Buckets in seconds: most reviews take less than a millisecond.
 const BUCKETS: [f64; 14] = [
@@ -61,19 +61,19 @@ pub fn span(parent: Option<&str>) -> Span {
 
 /// The metrics that handlers write.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct WebhookMetrics {
     registry: Registry,
     /// Answered reviews.
-    pub reviews: Family<Review, Counter>,
+    pub reviews: Family<ReviewLabels, Counter>,
     /// Problems in denials, by rule.
-    pub denials: Family<Rule, Counter>,
+    pub denials: Family<RuleLabel, Counter>,
     /// Problems that break-glass lifted, by rule.
-    pub lifted: Family<Rule, Counter>,
+    pub lifted: Family<RuleLabel, Counter>,
     /// Violations of policies with the action Warn, by rule.
-    pub policy_warnings: Family<Rule, Counter>,
+    pub policy_warnings: Family<RuleLabel, Counter>,
     /// The time from the last byte of the request to the answer.
-    pub seconds: Family<Path, Histogram>,
-    refused: Family<Refused, Counter>,
+    pub seconds: Family<PathLabel, Histogram>,
+    refused: Family<RefusalLabel, Counter>,
     /// The expiry of the served certificate, as Unix time.
     pub certificate_not_after: Gauge,
     /// Renewed certificates that are not served because they do not verify.
@@ -82,12 +82,12 @@ pub struct Metrics {
     pub evictions: Counter,
     /// Bytes of bodies in memory.
     pub body_bytes: Gauge,
-    ages: Family<Resource, Gauge<f64, AtomicU64>>,
+    ages: Family<ResourceLabel, Gauge<f64, AtomicU64>>,
 }
 
 /// Labels of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Review {
+pub struct ReviewLabels {
     /// The path of the webhook, such as `/mutate`.
     pub path: &'static str,
     /// CREATE, UPDATE, DELETE.
@@ -98,43 +98,44 @@ pub struct Review {
 
 /// Label of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Rule {
+pub struct RuleLabel {
     /// Name of the rule.
     pub rule: &'static str,
 }
 
 /// The label of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Path {
+pub struct PathLabel {
     /// The path of the webhook, such as `/mutate`.
     pub path: &'static str,
 }
 
 /// The label of a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Resource {
+pub struct ResourceLabel {
     /// The watched resource.
     pub resource: &'static str,
 }
 
 /// The label of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Refused {
+struct RefusalLabel {
     /// [`crate::refusal::Refusal::reason`], `unreadable`, `panic`.
     reason: &'static str,
 }
 
-impl Metrics {
+impl WebhookMetrics {
     /// Creates all metrics, at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("addons_webhook");
-        let reviews = Family::<Review, Counter>::default();
-        let denials = Family::<Rule, Counter>::default();
-        let lifted = Family::<Rule, Counter>::default();
-        let policy_warnings = Family::<Rule, Counter>::default();
-        let seconds = Family::<Path, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
-        let refused = Family::<Refused, Counter>::default();
-        let ages = Family::<Resource, Gauge<f64, AtomicU64>>::default();
+        let reviews = Family::<ReviewLabels, Counter>::default();
+        let denials = Family::<RuleLabel, Counter>::default();
+        let lifted = Family::<RuleLabel, Counter>::default();
+        let policy_warnings = Family::<RuleLabel, Counter>::default();
+        let seconds =
+            Family::<PathLabel, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
+        let refused = Family::<RefusalLabel, Counter>::default();
+        let ages = Family::<ResourceLabel, Gauge<f64, AtomicU64>>::default();
         let evictions = Counter::default();
         let body_bytes = Gauge::default();
         let certificate_not_after = Gauge::default();
@@ -199,19 +200,19 @@ impl Metrics {
     }
 
     /// Counts a request that got no verdict.
-    pub fn refused(&self, reason: &'static str) {
-        self.refused.get_or_create(&Refused { reason }).inc();
+    pub fn count_refusal(&self, reason: &'static str) {
+        self.refused.get_or_create(&RefusalLabel { reason }).inc();
     }
 
     /// Sets how long a watch has been silent.
-    pub fn facts_age(&self, watched: Watched, silent: Duration) {
+    pub fn set_facts_age(&self, watched: WatchedKind, silent: Duration) {
         let resource = watched.resource();
-        let age = self.ages.get_or_create(&Resource { resource });
+        let age = self.ages.get_or_create(&ResourceLabel { resource });
         age.set(silent.as_secs_f64());
     }
 
     /// Returns the OpenMetrics text.
-    pub fn text(&self) -> Result<String, std::fmt::Error> {
+    pub fn encode_text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
         Ok(text)

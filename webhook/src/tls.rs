@@ -13,7 +13,7 @@ use crate::clients::Clients;
 
 /// The oldest version of TLS that is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Minimum {
+pub enum MinimumTls {
     /// TLS 1.2, for API servers before 1.13 and proxies.
     #[value(name = "1.2")]
     V12,
@@ -22,7 +22,7 @@ pub enum Minimum {
     V13,
 }
 
-impl Minimum {
+impl MinimumTls {
     fn versions(self) -> Vec<&'static SupportedProtocolVersion> {
         match self {
             Self::V12 => vec![&TLS13, &TLS12],
@@ -37,7 +37,7 @@ impl Minimum {
 /// The TLS library has none of the versions.
 pub fn config(
     certificate: Arc<dyn ResolvesServerCert>,
-    minimum: Minimum,
+    minimum: MinimumTls,
     clients: Option<Arc<Clients>>,
 ) -> anyhow::Result<ServerConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());

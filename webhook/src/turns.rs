@@ -13,35 +13,35 @@ use tokio::time::timeout;
 
 /// The turns for one kind of work.
 #[derive(Debug)]
-pub struct Turns(Mutex<Line>);
+pub struct ReviewTurns(Mutex<TurnQueue>);
 
 /// The queue of waiting reviews.
 #[derive(Debug)]
-struct Line {
+struct TurnQueue {
     /// Turns that no review holds. While a review waits, there are none.
     free: usize,
     /// The addresses in the order in which they are served, each with its reviews.
-    waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<Turn>>)>,
+    waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<ReviewTurn>>)>,
 }
 
 /// A turn. Dropping it passes it to the next address.
 #[derive(Debug)]
-pub struct Turn(Arc<Turns>);
+pub struct ReviewTurn(Arc<ReviewTurns>);
 
-impl Turns {
+impl ReviewTurns {
     /// Creates the given number of turns.
     pub fn new(at_once: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Line {
+        Arc::new(Self(Mutex::new(TurnQueue {
             free: at_once,
             waiting: VecDeque::new(),
         })))
     }
 
     /// Waits for a turn for a review of this address; `None` if there is none in time.
-    pub async fn take(self: &Arc<Self>, peer: IpAddr, within: Duration) -> Option<Turn> {
+    pub async fn take(self: &Arc<Self>, peer: IpAddr, within: Duration) -> Option<ReviewTurn> {
         let joined = self.lock().join(peer);
         let Some(given) = joined else {
-            return Some(Turn(Arc::clone(self)));
+            return Some(ReviewTurn(Arc::clone(self)));
         };
         timeout(within, given).await.ok()?.ok()
     }
@@ -52,14 +52,14 @@ impl Turns {
         self.lock().free
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line> {
+    fn lock(&self) -> MutexGuard<'_, TurnQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Line {
+impl TurnQueue {
     /// Takes a free turn (`None`), or queues for one.
-    fn join(&mut self, peer: IpAddr) -> Option<oneshot::Receiver<Turn>> {
+    fn join(&mut self, peer: IpAddr) -> Option<oneshot::Receiver<ReviewTurn>> {
         if let Some(less) = self.free.checked_sub(1) {
             self.free = less;
             return None;
@@ -73,7 +73,7 @@ impl Line {
     }
 
     /// Returns the review that is served next. If none waits, the turn becomes free.
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    fn next(&mut self) -> Option<oneshot::Sender<ReviewTurn>> {
         while let Some((peer, mut reviews)) = self.waiting.pop_front() {
             // Skips reviews that gave up.
             let next = std::iter::from_fn(|| reviews.pop_front()).find(|next| !next.is_closed());
@@ -89,7 +89,7 @@ impl Line {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ReviewTurn {
     fn drop(&mut self) {
         let next = self.0.lock().next();
         if let Some(next) = next {
@@ -111,7 +111,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_sends_a_thousand_delays_another_by_one() {
-        let turns = Turns::new(1);
+        let turns = ReviewTurns::new(1);
         let first = turns.take(MANY, LONG).await.unwrap();
         let mut many: Vec<_> = (0..1000)
             .map(|_| Box::pin(turns.take(MANY, LONG)))
@@ -134,7 +134,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_that_does_not_come_in_time_is_none() {
-        let turns = Turns::new(1);
+        let turns = ReviewTurns::new(1);
         let held = turns.take(ONE, LONG).await.unwrap();
         assert!(turns.take(ONE, Duration::from_millis(1)).await.is_none());
         drop(held);

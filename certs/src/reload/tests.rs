@@ -37,8 +37,8 @@ fn publish(dir: &Path, generation: &str, certificate: &str, key: &str, authority
     fs::rename(dir.join("..data_tmp"), dir.join("..data")).unwrap();
 }
 
-fn files(dir: &Path) -> Files {
-    Files {
+fn files(dir: &Path) -> CertificateFiles {
+    CertificateFiles {
         certificate: dir.join("..data/tls.crt"),
         key: dir.join("..data/tls.key"),
         authority: Some(dir.join("..data/ca.crt")),
@@ -47,7 +47,7 @@ fn files(dir: &Path) -> Files {
 }
 
 /// One handshake and one byte each way over a socket; the error is the client's.
-fn handshake(served: &Arc<Served>, authority_pem: &str) -> Result<(), rustls::Error> {
+fn handshake(served: &Arc<ServedCertificate>, authority_pem: &str) -> Result<(), rustls::Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let resolver = Arc::clone(served);
     let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -104,10 +104,13 @@ fn a_symlink_swap_is_served_from_the_next_handshake_on() {
         &leaf.key_pem,
         first.certificate_pem(),
     );
-    let served = Arc::new(Served::default());
+    let served = Arc::new(ServedCertificate::default());
     let mut reloader = Reloader::new(files(dir.path()), Arc::clone(&served), unix(now())).unwrap();
     handshake(&served, first.certificate_pem()).unwrap();
-    assert!(matches!(reloader.poll(unix(now())), Poll::Unchanged));
+    assert!(matches!(
+        reloader.poll(unix(now())),
+        ReloadOutcome::Unchanged
+    ));
 
     let second = Authority::new("second", now(), DAY).unwrap();
     let leaf = second.issue(&[NAME], now(), 2 * DAY).unwrap();
@@ -119,7 +122,7 @@ fn a_symlink_swap_is_served_from_the_next_handshake_on() {
         &leaf.key_pem,
         second.certificate_pem(),
     );
-    assert!(matches!(reloader.poll(unix(now())), Poll::Swapped));
+    assert!(matches!(reloader.poll(unix(now())), ReloadOutcome::Swapped));
     handshake(&served, second.certificate_pem()).unwrap();
     handshake(&served, first.certificate_pem()).unwrap_err();
     let later = served.not_after().unwrap().as_secs() - before.as_secs();
@@ -174,12 +177,12 @@ fn a_bad_rotation_keeps_the_old_certificate() {
     for (what, certificate, key, ca_file) in cases {
         let dir = tempfile::tempdir().unwrap();
         publish(dir.path(), "1", &good.certificate_pem, &good.key_pem, ca);
-        let served = Arc::new(Served::default());
+        let served = Arc::new(ServedCertificate::default());
         let mut reloader =
             Reloader::new(files(dir.path()), Arc::clone(&served), unix(now())).unwrap();
         publish(dir.path(), "2", certificate, key, ca_file);
         assert!(
-            matches!(reloader.poll(unix(now())), Poll::Kept(_)),
+            matches!(reloader.poll(unix(now())), ReloadOutcome::Kept(_)),
             "{what}"
         );
         handshake(&served, ca).unwrap();
@@ -190,7 +193,7 @@ fn a_bad_rotation_keeps_the_old_certificate() {
         // Once the files are right again, they are served again.
         publish(dir.path(), "3", &other.certificate_pem, &other.key_pem, ca);
         assert!(
-            matches!(reloader.poll(unix(now())), Poll::Swapped),
+            matches!(reloader.poll(unix(now())), ReloadOutcome::Swapped),
             "{what}"
         );
     }
@@ -203,7 +206,7 @@ fn without_an_authority_file_dates_names_and_key_are_still_verified() {
     let key = leaf.key_pem.as_bytes();
     let chain = format!("{}{}", leaf.certificate_pem, authority.certificate_pem());
     let good = |chain: &str, name: &str, at| {
-        let material = Material {
+        let material = CertificateMaterial {
             chain_pem: chain.as_bytes(),
             key_pem: key,
             authority_pem: None,
@@ -222,7 +225,7 @@ fn without_an_authority_file_dates_names_and_key_are_still_verified() {
 fn an_authority_issues_for_addresses_and_refuses_to_issue_for_nothing() {
     let authority = Authority::new("a", now(), DAY).unwrap();
     let leaf = authority.issue(&["127.0.0.1", "::1"], now(), DAY).unwrap();
-    let material = Material {
+    let material = CertificateMaterial {
         chain_pem: leaf.certificate_pem.as_bytes(),
         key_pem: leaf.key_pem.as_bytes(),
         authority_pem: Some(authority.certificate_pem().as_bytes()),

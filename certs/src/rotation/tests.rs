@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::authority::Authority;
-use crate::shared::{Data, Previous};
+use crate::shared::{PreviousAuthority, SecretData};
 
 const LIFE: u64 = 90;
 
@@ -17,10 +17,10 @@ fn authority(second: i64) -> Authority {
     Authority::new("test", at(second), Duration::from_secs(LIFE)).unwrap()
 }
 
-fn previous(until: i64) -> BTreeSet<Previous> {
+fn previous(until: i64) -> BTreeSet<PreviousAuthority> {
     let certificate_pem = authority(0).certificate_pem().to_owned();
     let until = at(until);
-    [Previous {
+    [PreviousAuthority {
         until,
         certificate_pem,
     }]
@@ -35,11 +35,19 @@ type Row<'a> = (
     Option<i64>,
     bool,
     i64,
-    Due,
+    RotationStep,
 );
 
 const AUTHORITIES: &[Row<'_>] = &[
-    ("nothing is there", None, None, None, false, 0, Due::First),
+    (
+        "nothing is there",
+        None,
+        None,
+        None,
+        false,
+        0,
+        RotationStep::First,
+    ),
     (
         "only a previous one",
         None,
@@ -47,10 +55,18 @@ const AUTHORITIES: &[Row<'_>] = &[
         Some(50),
         false,
         0,
-        Due::First,
+        RotationStep::First,
     ),
-    ("new", Some(0), None, None, false, 0, Due::Nothing),
-    ("before 2/3", Some(0), None, None, true, 59, Due::Nothing),
+    ("new", Some(0), None, None, false, 0, RotationStep::Nothing),
+    (
+        "before 2/3",
+        Some(0),
+        None,
+        None,
+        true,
+        59,
+        RotationStep::Nothing,
+    ),
     (
         "2/3 have passed",
         Some(0),
@@ -58,7 +74,7 @@ const AUTHORITIES: &[Row<'_>] = &[
         None,
         true,
         60,
-        Due::Prepare,
+        RotationStep::Prepare,
     ),
     (
         "expired, but still listed",
@@ -67,7 +83,7 @@ const AUTHORITIES: &[Row<'_>] = &[
         None,
         true,
         99,
-        Due::Prepare,
+        RotationStep::Prepare,
     ),
     (
         "the clock jumped back",
@@ -76,7 +92,7 @@ const AUTHORITIES: &[Row<'_>] = &[
         None,
         true,
         -9_999,
-        Due::Nothing,
+        RotationStep::Nothing,
     ),
     (
         "not announced",
@@ -85,7 +101,7 @@ const AUTHORITIES: &[Row<'_>] = &[
         None,
         false,
         61,
-        Due::Nothing,
+        RotationStep::Nothing,
     ),
     (
         "not announced, and late",
@@ -94,9 +110,17 @@ const AUTHORITIES: &[Row<'_>] = &[
         None,
         false,
         89,
-        Due::Nothing,
+        RotationStep::Nothing,
     ),
-    ("announced", Some(0), Some(60), None, true, 61, Due::Promote),
+    (
+        "announced",
+        Some(0),
+        Some(60),
+        None,
+        true,
+        61,
+        RotationStep::Promote,
+    ),
     (
         "announced, the clock jumped back",
         Some(0),
@@ -104,7 +128,7 @@ const AUTHORITIES: &[Row<'_>] = &[
         None,
         true,
         5,
-        Due::Promote,
+        RotationStep::Promote,
     ),
     (
         "current was lost",
@@ -113,9 +137,17 @@ const AUTHORITIES: &[Row<'_>] = &[
         None,
         false,
         61,
-        Due::Promote,
+        RotationStep::Promote,
     ),
-    ("overlap", Some(60), None, Some(70), true, 69, Due::Nothing),
+    (
+        "overlap",
+        Some(60),
+        None,
+        Some(70),
+        true,
+        69,
+        RotationStep::Nothing,
+    ),
     (
         "the overlap is over",
         Some(60),
@@ -123,7 +155,7 @@ const AUTHORITIES: &[Row<'_>] = &[
         Some(70),
         true,
         70,
-        Due::Tidy,
+        RotationStep::Tidy,
     ),
     (
         "the overlap is over, but more is due",
@@ -132,32 +164,35 @@ const AUTHORITIES: &[Row<'_>] = &[
         Some(70),
         true,
         70,
-        Due::Prepare,
+        RotationStep::Prepare,
     ),
 ];
 
 #[test]
 fn an_authority_is_exchanged_with_an_overlap() {
     for &(what, current, next, until, is_settled, now, expected) in AUTHORITIES {
-        let shared = Shared {
+        let shared = SharedAuthorities {
             current: current.map(authority),
             next: next.map(authority),
             previous: until.map(previous).unwrap_or_default(),
             is_incomplete: false,
         };
-        assert_eq!(due(&shared, is_settled, at(now)), expected, "{what}");
+        assert_eq!(next_step(&shared, is_settled, at(now)), expected, "{what}");
     }
 }
 
 #[test]
 fn what_the_secret_has_lost_is_recorded_again() {
-    let shared = |is_incomplete| Shared {
+    let shared = |is_incomplete| SharedAuthorities {
         current: Some(authority(0)),
         is_incomplete,
-        ..Shared::default()
+        ..SharedAuthorities::default()
     };
-    assert_eq!(due(&shared(false), false, at(1)), Due::Nothing);
-    assert_eq!(due(&shared(true), false, at(1)), Due::Tidy);
+    assert_eq!(
+        next_step(&shared(false), false, at(1)),
+        RotationStep::Nothing
+    );
+    assert_eq!(next_step(&shared(true), false, at(1)), RotationStep::Tidy);
 }
 
 /// What; the leaf, whether the authority that signs now has signed it and whether it is trusted; whether the one that signs now is
@@ -230,18 +265,18 @@ const LEAVES: &[LeafRow<'_>] = &[
 
 #[test]
 fn a_certificate_is_signed_again_in_time_and_only_by_who_is_trusted() {
-    let life = Life {
+    let life = CertificateLife {
         begin: at(0),
         end: at(30),
     };
     for &(what, leaf, is_carried, is_settled, now, expected) in LEAVES {
-        let leaf = leaf.map(|(is_current, is_trusted)| Leaf {
+        let leaf = leaf.map(|(is_current, is_trusted)| LeafState {
             life,
             is_current,
             is_trusted,
         });
         assert_eq!(
-            is_leaf_due(leaf, is_carried, is_settled, at(now)),
+            needs_new_leaf(leaf, is_carried, is_settled, at(now)),
             expected,
             "{what}"
         );
@@ -262,20 +297,20 @@ fn over_many_rotations_whatever_is_served_is_announced() {
         leaf: Duration::from_secs(10),
         authority: Duration::from_secs(LIFE),
     };
-    let mut data = Data::new();
-    let mut served: [Option<(Life, String)>; 3] = [None, None, None];
+    let mut data = SecretData::new();
+    let mut served: [Option<(CertificateLife, String)>; 3] = [None, None, None];
     let mut carried_since = BTreeMap::<String, i64>::new();
     let mut rotations = BTreeSet::new();
     for second in 0..20 * LIFE as i64 {
         let now = at(second);
         // Every replica looks at every fifth second at least, the second and third one more often.
         let replica = [0, 1, 2, 1, 2][usize::try_from(second % 5).unwrap()];
-        let shared = Shared::read(&data, now);
+        let shared = SharedAuthorities::read(&data, now);
         let is_next_settled = shared
             .next
             .as_ref()
             .is_some_and(|next| settled(&carried_since, next.certificate_pem(), second));
-        let due = due(&shared, is_next_settled, now);
+        let due = next_step(&shared, is_next_settled, now);
         let shared = shared.advance(due, now, &lifetimes).unwrap();
         data = shared.write(&data);
         carried_since = shared
@@ -288,13 +323,13 @@ fn over_many_rotations_whatever_is_served_is_announced() {
         let current = shared.current.as_ref().unwrap();
         let pem = current.certificate_pem();
         rotations.insert(pem.to_owned());
-        let leaf = served[replica].as_ref().map(|(life, signer)| Leaf {
+        let leaf = served[replica].as_ref().map(|(life, signer)| LeafState {
             life: *life,
             is_current: signer == pem,
             is_trusted: carried_since.contains_key(signer),
         });
-        if is_leaf_due(leaf, true, settled(&carried_since, pem, second), now) {
-            let life = Life {
+        if needs_new_leaf(leaf, true, settled(&carried_since, pem, second), now) {
+            let life = CertificateLife {
                 begin: now,
                 end: now
                     .checked_add(lifetimes.leaf)
@@ -304,7 +339,7 @@ fn over_many_rotations_whatever_is_served_is_announced() {
             served[replica] = Some((life, pem.to_owned()));
         }
         for (life, signer) in served.iter().flatten() {
-            assert!(!life.is_over(now), "second {second}: expired");
+            assert!(!life.is_expired(now), "second {second}: expired");
             assert!(
                 carried_since.contains_key(signer),
                 "second {second}: unknown"
@@ -317,12 +352,12 @@ fn over_many_rotations_whatever_is_served_is_announced() {
 /// An API server judges by its own clock, which may be behind that of the webhook.
 #[test]
 fn a_certificate_is_valid_for_servers_whose_clocks_are_behind() {
-    use crate::serving::{Material, verify};
+    use crate::serving::{CertificateMaterial, verify};
     let name = "addons-webhook.kubectl-addons.svc".to_owned();
     let life = Duration::from_hours(48);
     let authority = Authority::new("test", at(0), life).unwrap();
     let issued = authority.issue(&[&name], at(0), life).unwrap();
-    let material = Material {
+    let material = CertificateMaterial {
         chain_pem: issued.certificate_pem.as_bytes(),
         key_pem: issued.key_pem.as_bytes(),
         authority_pem: Some(authority.certificate_pem().as_bytes()),

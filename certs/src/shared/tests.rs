@@ -13,14 +13,14 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-fn first() -> Shared {
-    Shared::default()
-        .advance(Due::First, at(0), &LIFETIMES)
+fn first() -> SharedAuthorities {
+    SharedAuthorities::default()
+        .advance(RotationStep::First, at(0), &LIFETIMES)
         .unwrap()
 }
 
 /// What a Secret has to say about itself.
-fn summary(shared: &Shared) -> (bool, bool, usize, bool) {
+fn summary(shared: &SharedAuthorities) -> (bool, bool, usize, bool) {
     (
         shared.current.is_some(),
         shared.next.is_some(),
@@ -33,9 +33,11 @@ fn summary(shared: &Shared) -> (bool, bool, usize, bool) {
 fn a_rotation_survives_the_way_through_the_secret() {
     let first = first();
     let old = first.certificates().next().unwrap().to_owned();
-    let prepared = first.advance(Due::Prepare, at(60), &LIFETIMES).unwrap();
+    let prepared = first
+        .advance(RotationStep::Prepare, at(60), &LIFETIMES)
+        .unwrap();
     let new = prepared.certificates().nth(1).unwrap().to_owned();
-    let read = Shared::read(&prepared.write(&Data::new()), at(61));
+    let read = SharedAuthorities::read(&prepared.write(&SecretData::new()), at(61));
     assert_eq!(summary(&read), (true, true, 0, false));
     assert_eq!(read.bundle(), prepared.bundle());
     assert_eq!(
@@ -43,17 +45,21 @@ fn a_rotation_survives_the_way_through_the_secret() {
         prepared.current.as_ref().unwrap().life()
     );
 
-    let promoted = read.advance(Due::Promote, at(62), &LIFETIMES).unwrap();
-    let before = prepared.write(&Data::new());
+    let promoted = read
+        .advance(RotationStep::Promote, at(62), &LIFETIMES)
+        .unwrap();
+    let before = prepared.write(&SecretData::new());
     let data = promoted.write(&before);
     // The key of the old one is gone with it.
     let keys: Vec<_> = data.keys().map(String::as_str).collect();
     let until = format!("previous-{}.crt", at(90).as_second());
     assert_eq!(keys, ["ca.crt", "ca.key", &until]);
-    let read = Shared::read(&data, at(63));
+    let read = SharedAuthorities::read(&data, at(63));
     assert_eq!(read.certificates().collect::<Vec<_>>(), [&new, &old]);
     assert_eq!(summary(&read), (true, false, 1, false));
-    let tidy = read.advance(Due::Tidy, at(90), &LIFETIMES).unwrap();
+    let tidy = read
+        .advance(RotationStep::Tidy, at(90), &LIFETIMES)
+        .unwrap();
     assert_eq!(tidy.certificates().collect::<Vec<_>>(), [&new]);
 }
 
@@ -163,8 +169,8 @@ const EDITED: &[Row<'_>] = &[
 
 #[test]
 fn what_cannot_be_used_counts_as_missing_and_stays_announced() {
-    let good = first().write(&Data::new());
-    let other = first().write(&Data::new());
+    let good = first().write(&SecretData::new());
+    let other = first().write(&SecretData::new());
     let leaf = first().current.unwrap();
     let leaf = leaf.issue(&["a"], at(0), LIFETIMES.leaf).unwrap();
     for &(what, edits, now, expected) in EDITED {
@@ -184,21 +190,21 @@ fn what_cannot_be_used_counts_as_missing_and_stays_announced() {
                 _ => data.insert(key.to_owned(), Zeroizing::new(value)),
             };
         }
-        let shared = Shared::read(&data, at(now));
+        let shared = SharedAuthorities::read(&data, at(now));
         assert_eq!(summary(&shared), expected, "{what}");
         // One write mends it.
-        let due = crate::rotation::due(&shared, false, at(now));
+        let due = crate::rotation::next_step(&shared, false, at(now));
         let mended = shared.advance(due, at(now), &LIFETIMES).unwrap();
-        let read = Shared::read(&mended.write(&data), at(now));
+        let read = SharedAuthorities::read(&mended.write(&data), at(now));
         assert!(read.current.is_some() && !read.is_incomplete, "{what}");
-        let due = crate::rotation::due(&read, false, at(now));
-        assert_eq!(due, Due::Nothing, "{what}");
+        let due = crate::rotation::next_step(&read, false, at(now));
+        assert_eq!(due, RotationStep::Nothing, "{what}");
     }
 }
 
 #[test]
 fn keys_of_others_stay_and_ours_go() {
-    let mut before = Data::new();
+    let mut before = SecretData::new();
     for key in ["tls.crt", "previous-1.crt", "next.key"] {
         before.insert(key.to_owned(), Zeroizing::new(b"x".to_vec()));
     }
@@ -212,10 +218,10 @@ fn previous_ones_that_end_together_are_all_kept() {
     let mut shared = first();
     for _ in 0..3 {
         let other = Authority::new("other", at(0), LIFETIMES.authority).unwrap();
-        shared.remember(other.certificate_pem(), at(50));
+        shared.keep_announcing(other.certificate_pem(), at(50));
     }
     assert!(shared.is_incomplete);
-    let read = Shared::read(&shared.write(&Data::new()), at(1));
+    let read = SharedAuthorities::read(&shared.write(&SecretData::new()), at(1));
     assert_eq!(read.previous.len(), 3);
     assert_eq!(
         read.certificates().collect::<BTreeSet<_>>(),
@@ -223,7 +229,7 @@ fn previous_ones_that_end_together_are_all_kept() {
     );
     let known = read.bundle();
     let mut again = read;
-    again.remember(&shared.previous.first().unwrap().certificate_pem, at(50));
+    again.keep_announcing(&shared.previous.first().unwrap().certificate_pem, at(50));
     assert_eq!((again.bundle(), again.is_incomplete), (known, false));
 }
 

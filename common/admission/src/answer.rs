@@ -1,12 +1,12 @@
 //! Answers reviews: what each path of the webhook does, without a server.
 
-use super::review::{Request, Response, ReviewError};
+use super::review::{Response, ReviewError, ReviewRequest};
 use super::verdict::Verdict;
-use super::{Facts, core_set, mutate, validate};
+use super::{AdmissionFacts, core_set, mutate, validate};
 
 /// What a path of the webhook does with a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
+pub enum ReviewTask {
     /// Fills in defaults.
     Mutate,
     /// Validates the object.
@@ -25,12 +25,12 @@ pub enum Task {
 /// # Errors
 /// The patch cannot be written as JSON.
 pub fn answer(
-    task: Task,
-    request: &Request<'_>,
-    facts: &Facts,
+    task: ReviewTask,
+    request: &ReviewRequest<'_>,
+    facts: &AdmissionFacts,
 ) -> Result<(Response, Verdict), serde_json::Error> {
     let verdict = match task {
-        Task::Mutate => {
+        ReviewTask::Mutate => {
             let defaults = mutate::mutate(request, facts);
             let response = Response::patched(&request.uid, &defaults.patch)?;
             let verdict = Verdict {
@@ -39,7 +39,7 @@ pub fn answer(
             };
             return Ok((response, verdict));
         }
-        Task::Validate => {
+        ReviewTask::Validate => {
             let mut verdict = validate::validate(request, facts);
             if let Some(name) = &verdict.orphaning {
                 let fix = format!("to delete both: kubectl addons uninstall {name}");
@@ -47,10 +47,10 @@ pub fn answer(
             }
             verdict
         }
-        Task::CoreSets => core_set::judge(request, facts),
-        Task::Clusters { is_entitled } => validate::enrolment(request, is_entitled),
+        ReviewTask::CoreSets => core_set::validate_config_map(request, facts),
+        ReviewTask::Clusters { is_entitled } => validate::validate_enrolment(request, is_entitled),
     };
-    Ok((Response::judged(request, &verdict), verdict))
+    Ok((Response::from_verdict(request, &verdict), verdict))
 }
 
 impl Response {

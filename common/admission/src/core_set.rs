@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::Facts;
-use super::review::{Operation, Request};
-use super::verdict::{Problem, Verdict};
-use addons_clusters::core_set::Unknown;
+use super::AdmissionFacts;
+use super::review::{AdmissionOperation, ReviewRequest};
+use super::verdict::{AdmissionProblem, Verdict};
+use addons_clusters::core_set::UnknownCoreSet;
 use addons_clusters::core_set::document::{
     KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_addons, read_rollout, read_rules,
 };
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS};
-use common::entrance::{self, category};
+use common::entrance::{self, describe_category};
 
 /// The name of the rule, for metrics and logs.
 const RULE: &str = "core-set";
 
 /// The part of a ConfigMap that is validated.
 #[derive(Deserialize)]
-struct ConfigMap {
-    metadata: Metadata,
+struct CoreConfigMap {
+    metadata: ConfigMapMetadata,
     #[serde(default)]
     data: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct ConfigMapMetadata {
     #[serde(default)]
     name: Option<String>,
 }
@@ -34,22 +34,26 @@ struct Metadata {
 /// Validates a ConfigMap that is created or changed. All other ConfigMaps are allowed, and so are changes that keep the data. Conditions
 /// need a stack of [`addons_clusters::core_set::expression::STACK`].
 #[must_use]
-pub fn judge(request: &Request<'_>, facts: &Facts) -> Verdict {
+pub fn validate_config_map(request: &ReviewRequest<'_>, facts: &AdmissionFacts) -> Verdict {
     let kind = (request.kind.group.as_ref(), request.kind.kind.as_ref());
-    let is_written = matches!(request.operation, Operation::Create | Operation::Update);
+    let is_written = matches!(
+        request.operation,
+        AdmissionOperation::Create | AdmissionOperation::Update
+    );
     let system = facts.settings.system_namespace.as_str();
     let is_of_system = request.namespace.as_deref() == Some(system);
     if kind != ("", "ConfigMap") || !is_written || !is_of_system || request.is_of_subresource() {
         return Verdict::default();
     }
-    let read =
-        |raw: &serde_json::value::RawValue| entrance::outline::<ConfigMap>(raw.get().as_bytes());
+    let read = |raw: &serde_json::value::RawValue| {
+        entrance::read_outline::<CoreConfigMap>(raw.get().as_bytes())
+    };
     let mut verdict = Verdict::default();
     let new = match request.object.map(read) {
         Some(Ok(new)) => new,
         Some(Err(error)) => {
-            let message = format!("it cannot be read ({})", category(&error));
-            verdict.problem(Some(Problem::invalid(RULE, "", message)));
+            let message = format!("it cannot be read ({})", describe_category(&error));
+            verdict.add_problem(Some(AdmissionProblem::invalid(RULE, "", message)));
             return verdict;
         }
         None => return verdict,
@@ -59,17 +63,23 @@ pub fn judge(request: &Request<'_>, facts: &Facts) -> Verdict {
         return verdict;
     }
     let name = new.metadata.name.as_deref().or(request.name.as_deref());
-    match unknown(name.unwrap_or_default(), &new.data.unwrap_or_default()) {
+    match find_unknown(name.unwrap_or_default(), &new.data.unwrap_or_default()) {
         None => {}
         // A missing key releases nothing, and clients that write key by key pass through this state.
-        Some(missing @ Unknown::Missing { .. }) => verdict.warnings.push(missing.to_string()),
-        Some(unknown) => verdict.problem(Some(Problem::invalid(RULE, "", unknown.to_string()))),
+        Some(missing @ UnknownCoreSet::Missing { .. }) => {
+            verdict.warnings.push(missing.to_string())
+        }
+        Some(unknown) => verdict.add_problem(Some(AdmissionProblem::invalid(
+            RULE,
+            "",
+            unknown.to_string(),
+        ))),
     }
     verdict
 }
 
 /// Returns why core sets would be unknown with this content of the ConfigMap `name`.
-fn unknown(name: &str, data: &BTreeMap<String, String>) -> Option<Unknown> {
+fn find_unknown(name: &str, data: &BTreeMap<String, String>) -> Option<UnknownCoreSet> {
     let text = |key: &str| data.get(key).map(String::as_str);
     match name {
         CORE_ADDON_RULES => {
@@ -96,8 +106,8 @@ mod tests {
             "object": object(data), "oldObject": object(old),
         }})
         .to_string();
-        let request = Request::from_slice(review.as_bytes()).unwrap();
-        judge(&request, &Facts::default())
+        let request = ReviewRequest::from_slice(review.as_bytes()).unwrap();
+        validate_config_map(&request, &AdmissionFacts::default())
     }
 
     #[test]

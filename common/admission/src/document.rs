@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass,
 };
@@ -16,20 +16,20 @@ const FIELDS: [&str; 5] = ["class", "from", "baseURL", "registry", "signature"];
 
 /// The readable part of a document.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct ReadCatalogue {
     /// The catalogue. Parts that could not be read are empty.
     pub object: AddonCatalogue,
     /// The mistakes, according to the schema that the API server uses.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<AdmissionProblem>,
     /// The parts that could not be read. Rules that complain about them only report a consequence.
-    pub unread: Unread,
+    pub unread: UnreadPaths,
 }
 
 /// The paths of the parts that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unread(Vec<String>);
+pub struct UnreadPaths(Vec<String>);
 
-impl Unread {
+impl UnreadPaths {
     /// Returns whether `field` is a part that could not be read, or is inside one.
     #[must_use]
     pub fn has(&self, field: &str) -> bool {
@@ -43,37 +43,38 @@ impl Unread {
 
 /// Reads a document of kind AddonCatalogue.
 #[must_use]
-pub fn read(document: &Value) -> Read {
+pub fn read(document: &Value) -> ReadCatalogue {
     let mut unread = Vec::new();
     let version = document.get("apiVersion").and_then(Value::as_str);
     let version = version.unwrap_or_default();
     if version != names::API_VERSION {
         let message = format!("{version} is not supported; use {}", names::API_VERSION);
-        return Read {
+        return ReadCatalogue {
             object: AddonCatalogue::new("", AddonCatalogueSpec::default()),
-            problems: vec![problem("apiVersion", message)],
-            unread: Unread(vec!["spec".to_owned()]),
+            problems: vec![schema_problem("apiVersion", message)],
+            unread: UnreadPaths(vec!["spec".to_owned()]),
         };
     }
-    let mut problems: Vec<Problem> = mistakes::every::<AddonCatalogue>(document)
-        .into_iter()
-        .map(|(path, message)| problem(path, message))
-        .collect();
-    let mut object = AddonCatalogue::new("", spec(&document["spec"], &mut unread));
-    object.metadata = metadata(&document["metadata"], &mut problems);
-    Read {
+    let mut problems: Vec<AdmissionProblem> =
+        mistakes::find_strict_mistakes::<AddonCatalogue>(document)
+            .into_iter()
+            .map(|(path, message)| schema_problem(path, message))
+            .collect();
+    let mut object = AddonCatalogue::new("", read_spec(&document["spec"], &mut unread));
+    object.metadata = read_metadata(&document["metadata"], &mut problems);
+    ReadCatalogue {
         object,
         problems,
-        unread: Unread(unread),
+        unread: UnreadPaths(unread),
     }
 }
 
-fn problem(field: impl Into<String>, message: impl Into<String>) -> Problem {
-    Problem::invalid("schema", field, message)
+fn schema_problem(field: impl Into<String>, message: impl Into<String>) -> AdmissionProblem {
+    AdmissionProblem::invalid("schema", field, message)
 }
 
-fn spec(written: &Value, unread: &mut Vec<String>) -> AddonCatalogueSpec {
-    if let Some(spec) = typed(written) {
+fn read_spec(written: &Value, unread: &mut Vec<String>) -> AddonCatalogueSpec {
+    if let Some(spec) = parse_typed(written) {
         return spec;
     }
     let mut spec = AddonCatalogueSpec::default();
@@ -86,13 +87,13 @@ fn spec(written: &Value, unread: &mut Vec<String>) -> AddonCatalogueSpec {
         let Some(value) = fields.get(name) else {
             continue;
         };
-        if typed::<AddonCatalogueSpec>(&json!({name: value})).is_some() {
+        if parse_typed::<AddonCatalogueSpec>(&json!({name: value})).is_some() {
             kept.insert(name.to_owned(), value.clone());
         } else {
             unread.push(format!("spec.{name}"));
         }
     }
-    spec = typed(&Value::Object(kept)).unwrap_or(spec);
+    spec = parse_typed(&Value::Object(kept)).unwrap_or(spec);
     if unread.iter().any(|path| path == "spec.class") {
         // The class is unknown: rules that apply to one class only must not report anything.
         spec.class = CatalogueClass::Core;
@@ -101,7 +102,7 @@ fn spec(written: &Value, unread: &mut Vec<String>) -> AddonCatalogueSpec {
         None | Some(Value::Null) => {}
         Some(Value::Array(addons)) => {
             let addons = addons.iter().enumerate();
-            let addons = addons.map(|(i, it)| addon(it, format!("spec.addons[{i}]"), unread));
+            let addons = addons.map(|(i, it)| read_addon(it, format!("spec.addons[{i}]"), unread));
             spec.addons = addons.collect();
         }
         Some(_) => unread.push("spec.addons".to_owned()),
@@ -109,8 +110,8 @@ fn spec(written: &Value, unread: &mut Vec<String>) -> AddonCatalogueSpec {
     spec
 }
 
-fn addon(written: &Value, place: String, unread: &mut Vec<String>) -> Addon {
-    if let Some(addon) = typed(written) {
+fn read_addon(written: &Value, place: String, unread: &mut Vec<String>) -> Addon {
+    if let Some(addon) = parse_typed(written) {
         return addon;
     }
     let mut bare = written.clone();
@@ -121,7 +122,7 @@ fn addon(written: &Value, place: String, unread: &mut Vec<String>) -> Addon {
             return Addon::default();
         }
     };
-    let Some(mut addon) = typed::<Addon>(&bare) else {
+    let Some(mut addon) = parse_typed::<Addon>(&bare) else {
         unread.push(place);
         return Addon::default();
     };
@@ -131,13 +132,13 @@ fn addon(written: &Value, place: String, unread: &mut Vec<String>) -> Addon {
     };
     let versions = versions.iter().enumerate();
     addon.versions = versions
-        .map(|(j, it)| version(it, format!("{place}.versions[{j}]"), unread))
+        .map(|(j, it)| read_version(it, format!("{place}.versions[{j}]"), unread))
         .collect();
     addon
 }
 
-fn version(written: &Value, place: String, unread: &mut Vec<String>) -> AddonVersion {
-    typed(written).unwrap_or_else(|| {
+fn read_version(written: &Value, place: String, unread: &mut Vec<String>) -> AddonVersion {
+    parse_typed(written).unwrap_or_else(|| {
         // A unique id, so that it is not a duplicate of another version.
         let version = AddonVersion {
             id: place.clone(),
@@ -149,10 +150,10 @@ fn version(written: &Value, place: String, unread: &mut Vec<String>) -> AddonVer
 }
 
 /// Reads the metadata, which our schema does not cover.
-fn metadata(written: &Value, problems: &mut Vec<Problem>) -> ObjectMeta {
+fn read_metadata(written: &Value, problems: &mut Vec<AdmissionProblem>) -> ObjectMeta {
     let name = &written["name"];
     if !name.is_null() && !name.as_str().is_some_and(names::is_object_name) {
-        problems.push(problem(
+        problems.push(schema_problem(
             "metadata.name",
             format!(
                 "{name} cannot be the name of a catalogue (lower-case letters, digits, - and .)"
@@ -166,10 +167,10 @@ fn metadata(written: &Value, problems: &mut Vec<Problem>) -> ObjectMeta {
         let wrong = entries.iter().filter(|(_, value)| !value.is_string());
         problems.extend(wrong.map(|(key, _)| {
             let path = format!("metadata.{field}.{key}");
-            problem(path, "must be a string: put it in quotes")
+            schema_problem(path, "must be a string: put it in quotes")
         }));
     }
-    if let Some(mut metadata) = typed::<ObjectMeta>(written) {
+    if let Some(mut metadata) = parse_typed::<ObjectMeta>(written) {
         // A file that was copied from a cluster contains these fields.
         metadata.resource_version = None;
         metadata.uid = None;
@@ -178,7 +179,7 @@ fn metadata(written: &Value, problems: &mut Vec<Problem>) -> ObjectMeta {
         return metadata;
     }
     if problems.iter().all(|it| !it.field.starts_with("metadata")) {
-        problems.push(problem(
+        problems.push(schema_problem(
             "metadata",
             "cannot be read as the metadata of an object",
         ));
@@ -189,7 +190,7 @@ fn metadata(written: &Value, problems: &mut Vec<Problem>) -> ObjectMeta {
     }
 }
 
-fn typed<T: DeserializeOwned>(written: &Value) -> Option<T> {
+fn parse_typed<T: DeserializeOwned>(written: &Value) -> Option<T> {
     T::deserialize(written).ok()
 }
 
@@ -204,7 +205,7 @@ mod tests {
         })
     }
 
-    fn texts(read: &Read) -> Vec<String> {
+    fn texts(read: &ReadCatalogue) -> Vec<String> {
         read.problems.iter().map(ToString::to_string).collect()
     }
 

@@ -1,23 +1,23 @@
 //! Objects and facts for tests.
 
-use super::marks::Marks;
+use super::marks::GuardMarks;
 use super::*;
-use crate::verdict::{Problem, Verdict};
+use crate::verdict::{AdmissionProblem, Verdict};
 use common::api::catalogue::AddonCatalogue;
 pub use common::api::fixtures::*;
 
 /// Facts with these catalogues on Kubernetes 1.36.3.
-pub fn facts(catalogues: Vec<AddonCatalogue>) -> Facts {
-    Facts {
+pub fn facts(catalogues: Vec<AddonCatalogue>) -> AdmissionFacts {
+    AdmissionFacts {
         catalogues: catalogues
             .into_iter()
             .map(|catalogue| Arc::new(catalogue.into()))
             .collect(),
-        cluster: ClusterFacts {
+        cluster: ClusterVersions {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,
         },
-        ..Facts::default()
+        ..AdmissionFacts::default()
     }
 }
 
@@ -35,8 +35,8 @@ pub fn core() -> Requester {
 }
 
 /// Problems as text.
-pub fn texts(problems: &[Problem]) -> Vec<String> {
-    problems.iter().map(Problem::to_string).collect()
+pub fn texts(problems: &[AdmissionProblem]) -> Vec<String> {
+    problems.iter().map(AdmissionProblem::to_string).collect()
 }
 
 /// The rules of the problems of a verdict.
@@ -49,7 +49,7 @@ pub fn rules_of(verdict: &Verdict) -> Vec<&str> {
 }
 
 /// Marks of an installation `coredns` in the system namespace with this metadata.
-pub fn marks(core: bool, metadata: serde_json::Value) -> Marks {
+pub fn marks(core: bool, metadata: serde_json::Value) -> GuardMarks {
     let mut object = core_installation("coredns");
     object.spec.core_addon = core;
     let mut all = serde_json::to_value(&object.metadata).unwrap();
@@ -57,5 +57,5 @@ pub fn marks(core: bool, metadata: serde_json::Value) -> Marks {
         all[key] = value.clone();
     }
     object.metadata = serde_json::from_value(all).unwrap();
-    Marks::of(&object)
+    GuardMarks::from_installation(&object)
 }

@@ -50,11 +50,11 @@ use self::recorded::InstallationFacts;
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::api::policy::AddonPolicy;
-use common::catalogue::select::ClusterFacts;
+use common::catalogue::select::ClusterVersions;
 
 /// The facts that verdicts are based on (semantics 18.1). Nothing is fetched during validation.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct AdmissionFacts {
     /// The catalogues of the system namespace. No rule reads those of other namespaces (semantics 1.1).
     pub catalogues: Vec<Arc<CatalogueFacts>>,
     /// The installations of all namespaces that are core or refer to a catalogue.
@@ -66,14 +66,14 @@ pub struct Facts {
     /// The system namespace, and namespaces that carry one of our marks or are terminating, by name.
     pub namespaces: BTreeMap<String, NamespaceFacts>,
     /// This cluster. The plugin and the loop validate installations in other clusters.
-    pub cluster: ClusterFacts,
+    pub cluster: ClusterVersions,
     /// The settings of the administrator.
-    pub settings: Settings,
+    pub settings: AdmissionSettings,
 }
 
-impl Facts {
+impl AdmissionFacts {
     /// Adds a catalogue in place of the one with its name, so that the next verdicts take it into account.
-    pub fn replace(&mut self, catalogue: AddonCatalogue) {
+    pub fn replace_catalogue(&mut self, catalogue: AddonCatalogue) {
         self.catalogues.retain(|other| {
             let (theirs, ours) = (&other.metadata, &catalogue.metadata);
             theirs.namespace != ours.namespace || theirs.name != ours.name
@@ -101,7 +101,7 @@ pub struct NamespaceFacts {
 
 /// The settings of the administrator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct AdmissionSettings {
     /// The namespace of source catalogues and of this cluster's installations (semantics 1.1).
     pub system_namespace: String,
     /// Groups that may write core catalogues and core installations.
@@ -110,7 +110,7 @@ pub struct Settings {
     pub core_users: Vec<String>,
 }
 
-impl Default for Settings {
+impl Default for AdmissionSettings {
     fn default() -> Self {
         Self {
             system_namespace: names::SYSTEM_NAMESPACE.to_owned(),
@@ -133,7 +133,7 @@ impl Requester {
     /// Returns whether the requester may write core catalogues and core installations (semantics 8). `system:masters` is not a core
     /// group.
     #[must_use]
-    pub fn is_core(&self, settings: &Settings) -> bool {
+    pub fn is_core(&self, settings: &AdmissionSettings) -> bool {
         settings.core_users.contains(&self.user)
             || self
                 .groups
@@ -143,7 +143,7 @@ impl Requester {
 
     /// Returns whether the requester may write copies of catalogues, as the loop and the distributor group may (semantics 1.2).
     #[must_use]
-    pub fn is_distributor(&self, settings: &Settings) -> bool {
+    pub fn is_distributor(&self, settings: &AdmissionSettings) -> bool {
         settings.core_users.contains(&self.user)
             || self
                 .groups
@@ -160,7 +160,7 @@ impl Requester {
     }
 }
 
-impl Facts {
+impl AdmissionFacts {
     /// Returns whether `namespace` stands for this cluster (semantics 6.1).
     #[must_use]
     pub fn is_local(&self, namespace: &str) -> bool {

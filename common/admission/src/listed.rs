@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::rules::size;
 use common::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 use common::entrance;
 
 /// Facts about a catalogue.
@@ -22,17 +22,17 @@ pub struct CatalogueFacts {
     is_reference: bool,
     /// The spec without the add-ons.
     spec: AddonCatalogueSpec,
-    addons: BTreeMap<String, Listed>,
+    addons: BTreeMap<String, ListedAddon>,
     weight: usize,
 }
 
 /// A listed add-on.
 #[derive(Clone, Debug, Default)]
-struct Listed {
+struct ListedAddon {
     /// The add-on as JSON, with its position in the list. A catalogue that was never admitted may list it twice.
     texts: Vec<(usize, String)>,
     /// The entries, once a verdict has asked for them.
-    entries: OnceLock<Vec<Entry>>,
+    entries: OnceLock<Vec<CatalogueEntry>>,
 }
 
 impl CatalogueFacts {
@@ -44,9 +44,12 @@ impl CatalogueFacts {
 
     /// Returns the entries of an add-on, in their order.
     #[must_use]
-    pub fn entries(&self, addon: &str) -> &[Entry] {
-        let entries: &[Entry] = match self.addons.get(addon) {
-            Some(listed) => listed.entries.get_or_init(|| self.read(listed)).as_slice(),
+    pub fn entries(&self, addon: &str) -> &[CatalogueEntry] {
+        let entries: &[CatalogueEntry] = match self.addons.get(addon) {
+            Some(listed) => listed
+                .entries
+                .get_or_init(|| self.parse_entries(listed))
+                .as_slice(),
             None => &[],
         };
         #[cfg(test)]
@@ -55,7 +58,7 @@ impl CatalogueFacts {
     }
 
     /// Parses the entries of an add-on. The text was parsed before, so errors do not occur.
-    fn read(&self, listed: &Listed) -> Vec<Entry> {
+    fn parse_entries(&self, listed: &ListedAddon) -> Vec<CatalogueEntry> {
         let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
         let mut entries = Vec::new();
         for (place, text) in &listed.texts {
@@ -70,8 +73,8 @@ impl CatalogueFacts {
                 namespace: namespace.to_owned(),
                 name: self.name().to_owned(),
             };
-            let read = Catalogue::of_spec(&spec, origin).entries.into_iter();
-            entries.extend(read.enumerate().map(|(version, entry)| Entry {
+            let read = Catalogue::from_spec(&spec, origin).entries.into_iter();
+            entries.extend(read.enumerate().map(|(version, entry)| CatalogueEntry {
                 place: format!("spec.addons[{place}].versions[{version}]"),
                 ..entry
             }));
@@ -108,13 +111,13 @@ impl From<AddonCatalogue> for CatalogueFacts {
         let AddonCatalogue {
             metadata, mut spec, ..
         } = object;
-        let mut addons: BTreeMap<String, Listed> = BTreeMap::new();
+        let mut addons: BTreeMap<String, ListedAddon> = BTreeMap::new();
         let mut weight = 0_usize;
         for (place, mut addon) in std::mem::take(&mut spec.addons).into_iter().enumerate() {
             size::reduce(&mut addon);
             // What was read from JSON or YAML can always be written as JSON.
             let text = serde_json::to_string(&addon).unwrap_or_default();
-            weight = weight.saturating_add(size::weight(text.len(), addon.versions.len()));
+            weight = weight.saturating_add(size::addon_weight(text.len(), addon.versions.len()));
             let listed = addons.entry(addon.name).or_default();
             listed.texts.push((place, text));
         }

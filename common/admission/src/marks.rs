@@ -11,7 +11,7 @@ use common::entrance;
 
 /// The metadata, the core flag, and whether the record has objects.
 #[derive(Clone, Debug, Default)]
-pub struct Marks {
+pub struct GuardMarks {
     /// The metadata.
     pub metadata: ObjectMeta,
     /// `spec.coreAddon`.
@@ -20,35 +20,35 @@ pub struct Marks {
     pub leaves_objects: bool,
 }
 
-impl Marks {
+impl GuardMarks {
     /// Reads the marks of any object.
     ///
     /// # Errors
     /// The metadata or the core flag has a wrong type.
     pub fn read(object: &RawValue) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
-        struct Object {
+        struct ObjectWithMarks {
             #[serde(deserialize_with = "object::metadata")]
             metadata: ObjectMeta,
             #[serde(default)]
-            spec: Option<Spec>,
+            spec: Option<MarkedSpec>,
             #[serde(default)]
-            status: Option<Status>,
+            status: Option<MarkedStatus>,
         }
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Spec {
+        struct MarkedSpec {
             #[serde(default)]
             core_addon: Option<bool>,
             #[serde(default)]
             deletion_policy: Option<String>,
         }
         #[derive(Default, Deserialize)]
-        struct Status {
+        struct MarkedStatus {
             #[serde(default)]
             inventory: Option<Vec<serde::de::IgnoredAny>>,
         }
-        let object: Object = entrance::outline(object.get().as_bytes())?;
+        let object: ObjectWithMarks = entrance::read_outline(object.get().as_bytes())?;
         let spec = object.spec.unwrap_or_default();
         let inventory = object.status.unwrap_or_default().inventory;
         Ok(Self {
@@ -61,7 +61,7 @@ impl Marks {
 
     /// Returns the marks of an installation, without looking at its inventory.
     #[must_use]
-    pub fn of(installation: &AddonInstallation) -> Self {
+    pub fn from_installation(installation: &AddonInstallation) -> Self {
         Self {
             metadata: installation.metadata.clone(),
             core: installation.spec.core_addon,
@@ -83,7 +83,7 @@ impl Marks {
 
     /// Returns whether deletion has begun.
     #[must_use]
-    pub fn is_going(&self) -> bool {
+    pub fn is_being_deleted(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 

@@ -6,16 +6,16 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Map, Value, json};
 
-use self::written::{Spec, Written};
-use super::review::{Operation, Request};
-use super::rules::reference::{self, Unseen};
-use super::{Facts, Requester, validate, writer};
+use self::written::{WrittenInstallation, WrittenSpec};
+use super::review::{AdmissionOperation, ReviewRequest};
+use super::rules::reference::{self, UnseenDependency};
+use super::{AdmissionFacts, Requester, validate, writer};
 use common::api::catalogue::Method;
 use common::api::installation::{AddonInstallationSpec, AddonRef};
 use common::api::names::{ANNOTATION_DEFAULTED, ANNOTATION_WRITTEN_BY, GROUP};
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::entrance;
-use common::values::defaulted::{self, Filled, Record};
+use common::values::defaulted::{self, DefaultsRecord, FilledValues};
 
 /// The defaults that an object lacks.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Defaults {
     /// The changes.
     pub patch: Patch,
     /// A dependency of the patch that the facts may not contain yet.
-    pub unseen: Option<Unseen>,
+    pub unseen: Option<UnseenDependency>,
 }
 
 /// Returns the patch for a request: defaults if an installation is created, or if its addonRef or values change (semantics 4), and the
@@ -31,28 +31,34 @@ pub struct Defaults {
 ///
 /// Objects that cannot be read get no patch: the validating webhook reports what is wrong with them.
 #[must_use]
-pub fn mutate(request: &Request<'_>, facts: &Facts) -> Defaults {
+pub fn mutate(request: &ReviewRequest<'_>, facts: &AdmissionFacts) -> Defaults {
     let ours = request.kind.group == GROUP && request.kind.kind == "AddonInstallation";
-    let wanted = matches!(request.operation, Operation::Create | Operation::Update);
+    let wanted = matches!(
+        request.operation,
+        AdmissionOperation::Create | AdmissionOperation::Update
+    );
     if !ours || !wanted || request.is_of_subresource() {
         return Defaults::default();
     }
-    let Some(Ok(object)) = request.object.map(|raw| Written::read(raw.get())) else {
+    let Some(Ok(object)) = request
+        .object
+        .map(|raw| WrittenInstallation::read(raw.get()))
+    else {
         return Defaults::default();
     };
-    if object.metadata.is_going() {
+    if object.metadata.is_being_deleted() {
         return Defaults::default();
     }
     let old = request
         .old_object
-        .filter(|_| request.operation == Operation::Update);
-    let old = old.and_then(|raw| Written::read(raw.get()).ok());
-    let is_unchanged = |old: &Written<'_>| old.spec.asks_for_the_same(&object.spec);
+        .filter(|_| request.operation == AdmissionOperation::Update);
+    let old = old.and_then(|raw| WrittenInstallation::read(raw.get()).ok());
+    let is_unchanged = |old: &WrittenInstallation<'_>| old.spec.has_same_content(&object.spec);
     let mut defaults = match old.as_ref().is_some_and(is_unchanged) {
         true => Defaults::default(),
         false => object.defaults(request.namespace.as_deref(), facts),
     };
-    let written = object.written_by(&request.requester(), old.as_ref(), &defaults.patch);
+    let written = object.record_writer(&request.requester(), old.as_ref(), &defaults.patch);
     defaults.patch.0.extend(written);
     defaults
 }
@@ -68,9 +74,9 @@ pub fn mutate(request: &Request<'_>, facts: &Facts) -> Defaults {
 ///
 /// `namespace` is used if the object does not name one.
 #[must_use]
-pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Defaults {
+pub fn defaults(object: &Value, namespace: Option<&str>, facts: &AdmissionFacts) -> Defaults {
     let text = object.to_string();
-    match Written::read(&text) {
+    match WrittenInstallation::read(&text) {
         Ok(object) => object.defaults(namespace, facts),
         Err(_) => Defaults::default(),
     }
@@ -79,7 +85,7 @@ pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Defau
 /// Returns the target namespace of an entry for an installation that names none (semantics 7.1), or `None` if neither the entry nor the
 /// add-on's name gives a valid one.
 #[must_use]
-pub fn default_namespace(entry: &Entry) -> Option<&str> {
+pub fn default_namespace(entry: &CatalogueEntry) -> Option<&str> {
     let name = entry
         .version
         .default_namespace
@@ -94,26 +100,26 @@ pub(crate) fn is_namespace_name(name: &str) -> bool {
     name.len() <= 63 && !name.contains('.') && common::api::names::is_object_name(name)
 }
 
-impl Written<'_> {
+impl WrittenInstallation<'_> {
     /// Returns the defaults that the object lacks.
-    fn defaults(&self, namespace: Option<&str>, facts: &Facts) -> Defaults {
+    fn defaults(&self, namespace: Option<&str>, facts: &AdmissionFacts) -> Defaults {
         let (metadata, spec) = (&self.metadata, &self.spec);
         let mut operations = Vec::new();
         let at = |field: &str| PointerBuf::from_tokens(["spec", field]);
         if spec.core_addon.is_none() {
-            operations.push(add(at("coreAddon"), json!(false)));
+            operations.push(add_operation(at("coreAddon"), json!(false)));
         }
         if spec.create_namespace.is_none() {
-            operations.push(add(at("createNamespace"), json!(true)));
+            operations.push(add_operation(at("createNamespace"), json!(true)));
         }
         let namespace = metadata.namespace.as_deref().or(namespace);
-        let Found {
+        let ReferencedEntry {
             entry,
             target,
             unseen,
-        } = found(spec, namespace.unwrap_or_default(), facts);
+        } = find_referenced_entry(spec, namespace.unwrap_or_default(), facts);
         if let Some(target) = target.filter(|_| spec.target_namespace.is_none()) {
-            operations.push(add(at("targetNamespace"), json!(target)));
+            operations.push(add_operation(at("targetNamespace"), json!(target)));
         }
         if let Some(entry) = entry {
             operations.extend(fill_values(self, entry));
@@ -126,7 +132,7 @@ impl Written<'_> {
 
     /// Returns the operation that records the requester as the writer, for use after those of `defaults`. It is needed if policies
     /// evaluate the change, or if the request changes the annotation itself. Core add-ons are exempt from policies.
-    fn written_by(
+    fn record_writer(
         &self,
         requester: &Requester,
         old: Option<&Self>,
@@ -136,10 +142,13 @@ impl Written<'_> {
         let current = self.metadata.annotation(ANNOTATION_WRITTEN_BY);
         let is_kept = old.is_some_and(|old| {
             let is_same = old.text == self.text
-                || !validate::is_judged(&spec, Some(&AddonInstallationSpec::read(old.text)));
+                || !validate::is_policy_relevant(
+                    &spec,
+                    Some(&AddonInstallationSpec::read(old.text)),
+                );
             is_same && old.metadata.annotation(ANNOTATION_WRITTEN_BY) == current
         });
-        let text = writer::text(requester);
+        let text = writer::format_writer(requester);
         if spec.core_addon || is_kept || current.as_ref() == Some(&text) {
             return None;
         }
@@ -147,11 +156,11 @@ impl Written<'_> {
         let has_annotations = self.metadata.annotations().is_some()
             || made.any(|one| *one.path() == "/metadata/annotations");
         Some(match has_annotations {
-            true => add(
+            true => add_operation(
                 PointerBuf::from_tokens(["metadata", "annotations", ANNOTATION_WRITTEN_BY]),
                 json!(text),
             ),
-            false => add(
+            false => add_operation(
                 PointerBuf::from_tokens(["metadata", "annotations"]),
                 json!({ ANNOTATION_WRITTEN_BY: text }),
             ),
@@ -161,30 +170,35 @@ impl Written<'_> {
 
 /// The entry that an installation refers to.
 #[derive(Default)]
-struct Found<'a> {
+struct ReferencedEntry<'a> {
     /// The entry, if the reference resolves to one.
-    entry: Option<&'a Entry>,
+    entry: Option<&'a CatalogueEntry>,
     /// The target namespace for an installation that names none. If the reference may mean several entries, it is known if they agree.
     target: Option<&'a str>,
     /// The part of the reference that the facts may not contain yet.
-    unseen: Option<Unseen>,
+    unseen: Option<UnseenDependency>,
 }
 
-fn found<'a>(spec: &Spec<'_>, namespace: &str, facts: &'a Facts) -> Found<'a> {
+fn find_referenced_entry<'a>(
+    spec: &WrittenSpec<'_>,
+    namespace: &str,
+    facts: &'a AdmissionFacts,
+) -> ReferencedEntry<'a> {
     let Some(reference) = spec.addon_ref else {
-        return Found::default();
+        return ReferencedEntry::default();
     };
     let Ok(reference) = entrance::from_str::<AddonRef>(reference.get()) else {
-        return Found::default();
+        return ReferencedEntry::default();
     };
     let resolved = reference::resolve(&reference, namespace, facts);
-    let unseen = Unseen::of(&reference, namespace, facts, resolved.as_ref().err());
+    let unseen =
+        UnseenDependency::from_reference(&reference, namespace, facts, resolved.as_ref().err());
     let (entry, target) = match resolved {
         Ok(Some(choice)) => (choice.chosen, choice.chosen.and_then(default_namespace)),
         Ok(None) => (None, reference::target_namespace(&reference, facts)),
         Err(_) => (None, None),
     };
-    Found {
+    ReferencedEntry {
         entry,
         target,
         unseen,
@@ -192,13 +206,13 @@ fn found<'a>(spec: &Spec<'_>, namespace: &str, facts: &'a Facts) -> Found<'a> {
 }
 
 /// Returns the operations on `spec.values` and on the annotation that records defaults.
-fn fill_values(object: &Written<'_>, entry: &Entry) -> Vec<PatchOperation> {
+fn fill_values(object: &WrittenInstallation<'_>, entry: &CatalogueEntry) -> Vec<PatchOperation> {
     let annotations = object.metadata.annotations();
     let annotation = annotations
         .as_ref()
         .and_then(|all| all.get(ANNOTATION_DEFAULTED));
     let annotation = annotation.map(|text| entrance::from_str::<String>(text.get()).ok());
-    let record = Record::parse(annotation.as_ref().and_then(Option::as_deref));
+    let record = DefaultsRecord::parse(annotation.as_ref().and_then(Option::as_deref));
     // Plain manifests take no values (semantics 10.5).
     let defaults = match entry.version.template.method {
         Method::Manifest => Map::new(),
@@ -211,21 +225,21 @@ fn fill_values(object: &Written<'_>, entry: &Entry) -> Vec<PatchOperation> {
         return Vec::new();
     };
     let empty = Map::new();
-    let Some(Filled {
+    let Some(FilledValues {
         values,
         record: new,
-    }) = defaulted::fill(current.as_ref().unwrap_or(&empty), &record, defaults)
+    }) = defaulted::fill_defaults(current.as_ref().unwrap_or(&empty), &record, defaults)
     else {
         return Vec::new();
     };
     let mut operations = Vec::new();
     let path = PointerBuf::from_tokens(["spec", "values"]);
     match current {
-        Some(current) => defaulted::difference(&path, &current, &values, &mut operations),
+        Some(current) => defaulted::append_difference(&path, &current, &values, &mut operations),
         None if values.is_empty() => {}
-        None => operations.push(add(path, Value::Object(values))),
+        None => operations.push(add_operation(path, Value::Object(values))),
     }
-    let record = record_operation(annotations.is_some(), annotation, new.text());
+    let record = record_operation(annotations.is_some(), annotation, new.to_annotation());
     operations.extend(record);
     operations
 }
@@ -245,15 +259,15 @@ fn record_operation(
             value: json!(new),
         })),
         (Some(_), None) => Some(PatchOperation::Remove(RemoveOperation { path })),
-        (None, Some(new)) if has_annotations => Some(add(path, json!(new))),
-        (None, Some(new)) => Some(add(
+        (None, Some(new)) if has_annotations => Some(add_operation(path, json!(new))),
+        (None, Some(new)) => Some(add_operation(
             PointerBuf::from_tokens(["metadata", "annotations"]),
             json!({ ANNOTATION_DEFAULTED: new }),
         )),
     }
 }
 
-fn add(path: PointerBuf, value: Value) -> PatchOperation {
+fn add_operation(path: PointerBuf, value: Value) -> PatchOperation {
     PatchOperation::Add(AddOperation { path, value })
 }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// An object with the text of its spec.
 #[derive(Debug, Deserialize)]
-pub(super) struct Object<'a> {
+pub(super) struct ObjectWithSpec<'a> {
     /// The metadata.
     #[serde(deserialize_with = "metadata")]
     pub(super) metadata: ObjectMeta,
@@ -25,7 +25,7 @@ pub(super) struct Object<'a> {
 pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Metadata {
+    struct RuleMetadata {
         #[serde(default)]
         name: Option<String>,
         #[serde(default)]
@@ -49,7 +49,7 @@ pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta
         #[serde(default)]
         deletion_timestamp: Option<Time>,
     }
-    let read = Metadata::deserialize(deserializer)?;
+    let read = RuleMetadata::deserialize(deserializer)?;
     Ok(ObjectMeta {
         name: read.name,
         generate_name: read.generate_name,

@@ -6,11 +6,11 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Requester;
-use super::verdict::{Problem, Verdict};
+use super::verdict::{AdmissionProblem, Verdict};
 use common::api::installation::{AddonInstallation, AddonRef};
 use common::api::names::ANNOTATION_WRITTEN_BY;
-use common::api::policy::{AddonPolicy, Allowed, Installers, PolicyAction};
-use common::catalogue::{Entry, Origin};
+use common::api::policy::{AddonPolicy, AllowedContent, Installers, PolicyAction};
+use common::catalogue::{CatalogueEntry, Origin};
 
 /// The most allowed values that a message lists.
 const MAX_LISTED: usize = 8;
@@ -21,13 +21,13 @@ pub const SOURCE: &str = "policy-source";
 
 /// An installation to evaluate, with the facts that are known where this happens.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct PolicyCandidate<'a> {
     /// The installation as it will be.
     pub installation: &'a AddonInstallation,
     /// The labels of its namespace.
     pub labels: &'a BTreeMap<String, String>,
     /// The chosen entry. The webhook does not know the entries of an index.
-    pub entry: Option<&'a Entry>,
+    pub entry: Option<&'a CatalogueEntry>,
     /// The images of the rendered objects. They are known only after rendering.
     pub images: Option<&'a BTreeSet<String>>,
     /// Who installs: the requester or, when a record is executed, its writer. `None` skips this check; an empty user name means that the
@@ -43,13 +43,13 @@ pub struct Breach {
     /// The action that the policy asks for.
     pub action: PolicyAction,
     /// What is not allowed, and what is allowed instead.
-    pub problem: Problem,
+    pub problem: AdmissionProblem,
 }
 
 impl Breach {
     /// Returns the line for the audit log, such as `platform-only policy-catalogue Enforce`.
     #[must_use]
-    pub fn line(&self) -> String {
+    pub fn to_audit_line(&self) -> String {
         format!("{} {} {:?}", self.policy, self.problem.rule, self.action)
     }
 }
@@ -64,9 +64,9 @@ pub fn selects(policy: &AddonPolicy, labels: &BTreeMap<String, String>) -> bool 
 /// Evaluates the policies and adds the result to a verdict. Every policy that selects the namespace has to allow the candidate: a
 /// violation is a problem with `Enforce`, a warning with `Warn`. Core add-ons are exempt (semantics 19.5): only the core group writes
 /// them, and the base of a cluster must not depend on what others may install.
-pub fn judge<'a>(
+pub fn evaluate<'a>(
     policies: impl IntoIterator<Item = &'a AddonPolicy>,
-    candidate: &Candidate<'_>,
+    candidate: &PolicyCandidate<'_>,
     verdict: &mut Verdict,
 ) {
     if candidate.installation.spec.core_addon {
@@ -76,13 +76,13 @@ pub fn judge<'a>(
         if !selects(policy, candidate.labels) {
             continue;
         }
-        for problem in problems(policy, candidate) {
+        for problem in find_violations(policy, candidate) {
             match policy.spec.action {
                 PolicyAction::Enforce => verdict.problems.push(problem.clone()),
                 PolicyAction::Warn => verdict.warnings.push(problem.to_string()),
             }
             verdict.breaches.push(Breach {
-                policy: name(policy).to_owned(),
+                policy: policy_name(policy).to_owned(),
                 action: policy.spec.action,
                 problem,
             });
@@ -91,26 +91,26 @@ pub fn judge<'a>(
 }
 
 /// Returns the violations of one policy.
-fn problems(policy: &AddonPolicy, candidate: &Candidate<'_>) -> Vec<Problem> {
+fn find_violations(policy: &AddonPolicy, candidate: &PolicyCandidate<'_>) -> Vec<AdmissionProblem> {
     let mut problems = Vec::new();
     if let Some(allowed) = &policy.spec.allowed {
-        problems.extend(catalogue(policy, allowed, candidate));
-        problems.extend(source_hosts(policy, allowed, candidate));
-        problems.extend(support_class(policy, allowed, candidate));
-        problems.extend(image_registries(policy, allowed, candidate));
+        problems.extend(check_catalogue(policy, allowed, candidate));
+        problems.extend(check_source_hosts(policy, allowed, candidate));
+        problems.extend(check_support_class(policy, allowed, candidate));
+        problems.extend(check_image_registries(policy, allowed, candidate));
     }
     if let Some(installers) = &policy.spec.installers {
-        problems.extend(installer(policy, installers, candidate));
+        problems.extend(check_installer(policy, installers, candidate));
     }
     problems
 }
 
 /// Checks the catalogue that the installation names, or that its entry is from. An index and a directory are not in a catalogue.
-fn catalogue(
+fn check_catalogue(
     policy: &AddonPolicy,
-    allowed: &Allowed,
-    candidate: &Candidate<'_>,
-) -> Option<Problem> {
+    allowed: &AllowedContent,
+    candidate: &PolicyCandidate<'_>,
+) -> Option<AdmissionProblem> {
     if allowed.catalogues.is_empty() {
         return None;
     }
@@ -153,59 +153,68 @@ fn catalogue(
         ) => ("spec.addonRef.directory", "a directory".to_owned()),
         (None, _) => return None,
     };
-    let place = allows(policy, "spec.allowed.catalogues");
-    Some(Problem::forbidden(
+    let place = not_allowed_by(policy, "spec.allowed.catalogues");
+    Some(AdmissionProblem::forbidden(
         "policy-catalogue",
         field,
         format!(
             "{found} {place}; choose from {}",
-            listed(&allowed.catalogues)
+            join_values(&allowed.catalogues)
         ),
     ))
 }
 
 /// Checks the hosts that an index and the content of an entry are read from.
-fn source_hosts(
+fn check_source_hosts(
     policy: &AddonPolicy,
-    allowed: &Allowed,
-    candidate: &Candidate<'_>,
-) -> Vec<Problem> {
+    allowed: &AllowedContent,
+    candidate: &PolicyCandidate<'_>,
+) -> Vec<AdmissionProblem> {
     if allowed.source_hosts.is_empty() {
         return Vec::new();
     }
     let is_allowed = |host: &str| {
         let mut patterns = allowed.source_hosts.iter();
-        patterns.any(|pattern| pattern::is_host(pattern, host))
+        patterns.any(|pattern| pattern::matches_host(pattern, host))
     };
-    let place = allows(policy, "spec.allowed.sourceHosts");
-    let fix = format!("choose a version from {}", listed(&allowed.source_hosts));
-    let problems = source::read_from(candidate).into_iter().filter_map(|from| {
-        let found = match &from.place {
-            source::Place::Host(host) if is_allowed(host) => return None,
-            source::Place::Host(host) => format!("{} is read from {host}, which", from.what),
-            source::Place::Machine => format!("{} is read from no host, which", from.what),
-            source::Place::Unreadable => {
-                format!(
-                    "{} is read from a host that cannot be told, which",
-                    from.what
-                )
-            }
-        };
-        Some(Problem::forbidden(
-            SOURCE,
-            from.field,
-            format!("{found} {place}; {fix}"),
-        ))
-    });
+    let place = not_allowed_by(policy, "spec.allowed.sourceHosts");
+    let fix = format!(
+        "choose a version from {}",
+        join_values(&allowed.source_hosts)
+    );
+    let problems = source::list_reads(candidate)
+        .into_iter()
+        .filter_map(|from| {
+            let found = match &from.place {
+                source::SourcePlace::Host(host) if is_allowed(host) => return None,
+                source::SourcePlace::Host(host) => {
+                    format!("{} is read from {host}, which", from.what)
+                }
+                source::SourcePlace::Machine => {
+                    format!("{} is read from no host, which", from.what)
+                }
+                source::SourcePlace::Unreadable => {
+                    format!(
+                        "{} is read from a host that cannot be told, which",
+                        from.what
+                    )
+                }
+            };
+            Some(AdmissionProblem::forbidden(
+                SOURCE,
+                from.field,
+                format!("{found} {place}; {fix}"),
+            ))
+        });
     problems.collect()
 }
 
 /// Checks the support class of the add-on.
-fn support_class(
+fn check_support_class(
     policy: &AddonPolicy,
-    allowed: &Allowed,
-    candidate: &Candidate<'_>,
-) -> Option<Problem> {
+    allowed: &AllowedContent,
+    candidate: &PolicyCandidate<'_>,
+) -> Option<AdmissionProblem> {
     let entry = candidate.entry?;
     let is_allowed = |class| allowed.support_classes.contains(class);
     if allowed.support_classes.is_empty() || entry.support.as_ref().is_some_and(is_allowed) {
@@ -215,25 +224,25 @@ fn support_class(
         Some(class) => format!("support class {class:?} of {}", entry.addon),
         None => format!("{} has no support class, which", entry.addon),
     };
-    let place = allows(policy, "spec.allowed.supportClasses");
+    let place = not_allowed_by(policy, "spec.allowed.supportClasses");
     let classes = allowed.support_classes.iter();
     let classes: Vec<String> = classes.map(|class| format!("{class:?}")).collect();
-    Some(Problem::forbidden(
+    Some(AdmissionProblem::forbidden(
         "policy-support",
         "spec.addonRef.name",
         format!(
             "{found} {place}; choose an add-on of class {}",
-            listed(&classes)
+            join_values(&classes)
         ),
     ))
 }
 
 /// Checks the registries of the images.
-fn image_registries(
+fn check_image_registries(
     policy: &AddonPolicy,
-    allowed: &Allowed,
-    candidate: &Candidate<'_>,
-) -> Vec<Problem> {
+    allowed: &AllowedContent,
+    candidate: &PolicyCandidate<'_>,
+) -> Vec<AdmissionProblem> {
     let Some(images) = candidate
         .images
         .filter(|_| !allowed.image_registries.is_empty())
@@ -242,13 +251,13 @@ fn image_registries(
     };
     let is_allowed = |image: &str| {
         let mut patterns = allowed.image_registries.iter();
-        patterns.any(|pattern| pattern::is_registry(pattern, image))
+        patterns.any(|pattern| pattern::matches_registry(pattern, image))
     };
     let foreign: Vec<&String> = images.iter().filter(|image| !is_allowed(image)).collect();
-    let place = allows(policy, "spec.allowed.imageRegistries");
+    let place = not_allowed_by(policy, "spec.allowed.imageRegistries");
     let fix = format!(
         "set spec.registry or values so that it comes from {}",
-        listed(&allowed.image_registries)
+        join_values(&allowed.image_registries)
     );
     let named = foreign
         .iter()
@@ -258,16 +267,16 @@ fn image_registries(
     let rest = (rest > 0).then(|| format!("{rest} more images {}", place.replacen("is", "are", 1)));
     let messages = named.chain(rest);
     messages
-        .map(|message| Problem::forbidden("policy-image", "spec", message))
+        .map(|message| AdmissionProblem::forbidden("policy-image", "spec", message))
         .collect()
 }
 
 /// Checks who installs.
-fn installer(
+fn check_installer(
     policy: &AddonPolicy,
     installers: &Installers,
-    candidate: &Candidate<'_>,
-) -> Option<Problem> {
+    candidate: &PolicyCandidate<'_>,
+) -> Option<AdmissionProblem> {
     let requester = candidate.requester?;
     let mut accounts = installers.service_accounts.iter();
     let is_named = installers.users.contains(&requester.user)
@@ -293,7 +302,10 @@ fn installer(
     let accounts = installers.service_accounts.iter();
     let accounts = accounts.map(|one| format!("ServiceAccount {}/{}", one.namespace, one.name));
     let who: Vec<String> = users.chain(groups).chain(accounts).collect();
-    let (place, who) = (allows(policy, "spec.installers"), one_of(&who));
+    let (place, who) = (
+        not_allowed_by(policy, "spec.installers"),
+        describe_installers(&who),
+    );
     let (field, message) = match requester.user.as_str() {
         "" => (
             format!("metadata.annotations[{ANNOTATION_WRITTEN_BY}]"),
@@ -304,20 +316,27 @@ fn installer(
             format!("installing in {namespace} as {user} {place}; ask {who}"),
         ),
     };
-    Some(Problem::forbidden("policy-installer", field, message))
+    Some(AdmissionProblem::forbidden(
+        "policy-installer",
+        field,
+        message,
+    ))
 }
 
 /// Returns `is not allowed by AddonPolicy NAME (FIELD)`.
-fn allows(policy: &AddonPolicy, field: &str) -> String {
-    format!("is not allowed by AddonPolicy {} ({field})", name(policy))
+fn not_allowed_by(policy: &AddonPolicy, field: &str) -> String {
+    format!(
+        "is not allowed by AddonPolicy {} ({field})",
+        policy_name(policy)
+    )
 }
 
-fn name(policy: &AddonPolicy) -> &str {
+fn policy_name(policy: &AddonPolicy) -> &str {
     policy.metadata.name.as_deref().unwrap_or_default()
 }
 
 /// Joins the values, at most `MAX_LISTED` of them.
-fn listed(values: &[String]) -> String {
+fn join_values(values: &[String]) -> String {
     let shown = values.iter().take(MAX_LISTED).map(String::as_str);
     let shown = shown.collect::<Vec<_>>().join(", ");
     match values.len().saturating_sub(MAX_LISTED) {
@@ -327,11 +346,11 @@ fn listed(values: &[String]) -> String {
 }
 
 /// Describes whom to ask. The webhook replaces a policy that it cannot read with one that names no one.
-fn one_of(who: &[String]) -> String {
+fn describe_installers(who: &[String]) -> String {
     if who.is_empty() {
         return "an administrator: the policy cannot be read".to_owned();
     }
-    listed(who)
+    join_values(who)
 }
 
 #[cfg(test)]

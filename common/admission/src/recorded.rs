@@ -24,7 +24,7 @@ pub struct InstallationFacts {
     /// Whether it has the mark of a released core add-on.
     pub is_released: bool,
     /// Whether deletion has begun.
-    pub is_going: bool,
+    pub is_being_deleted: bool,
     /// For a core add-on, its [`state`].
     pub state: Option<(String, String)>,
     /// For a core add-on, its target namespace and the namespaces of its objects, as far as they are known.
@@ -33,14 +33,14 @@ pub struct InstallationFacts {
 
 /// Returns the uid and the resourceVersion, which identify a state of an object.
 #[must_use]
-pub fn state(metadata: &ObjectMeta) -> Option<(String, String)> {
+pub fn object_state(metadata: &ObjectMeta) -> Option<(String, String)> {
     Some((metadata.uid.clone()?, metadata.resource_version.clone()?))
 }
 
 impl InstallationFacts {
     /// Returns `NAMESPACE/NAME`.
     #[must_use]
-    pub fn place(&self) -> String {
+    pub fn qualified_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 }
@@ -62,8 +62,8 @@ impl From<&AddonInstallation> for InstallationFacts {
             is_core: spec.core_addon,
             is_guarded: finalizers.any(|one| one == FINALIZER_CORE_GUARD),
             is_released: mark.is_some_and(|mark| mark == MARKED),
-            is_going: metadata.deletion_timestamp.is_some(),
-            state: state(metadata).filter(|_| spec.core_addon),
+            is_being_deleted: metadata.deletion_timestamp.is_some(),
+            state: object_state(metadata).filter(|_| spec.core_addon),
             namespaces: match spec.core_addon {
                 true => named.map(str::to_owned).collect(),
                 false => BTreeSet::new(),

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 pub use self::response::Response;
 use super::Requester;
-use common::entrance::{self, category};
+use common::entrance::{self, describe_category};
 
 /// The only version of AdmissionReview that the webhook registers for.
 pub const API_VERSION: &str = "admission.k8s.io/v1";
@@ -50,7 +50,7 @@ pub enum ReviewError {
 /// The request of a review. Objects stay text until a verdict reads them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Request<'a> {
+pub struct ReviewRequest<'a> {
     /// The uid, echoed in the response.
     #[serde(borrow)]
     pub uid: Cow<'a, str>,
@@ -67,7 +67,7 @@ pub struct Request<'a> {
     #[serde(default)]
     pub namespace: Option<String>,
     /// The operation on the object.
-    pub operation: Operation,
+    pub operation: AdmissionOperation,
     /// The requester.
     #[serde(default)]
     pub user_info: UserInfo,
@@ -82,7 +82,7 @@ pub struct Request<'a> {
 /// An operation of an admission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Operation {
+pub enum AdmissionOperation {
     /// An object is created.
     Create,
     /// An object is changed.
@@ -93,7 +93,7 @@ pub enum Operation {
     Connect,
 }
 
-impl Operation {
+impl AdmissionOperation {
     /// Returns the name that the API server uses.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -134,28 +134,28 @@ pub struct UserInfo {
     pub extra: Option<BTreeMap<String, Vec<String>>>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> ReviewRequest<'a> {
     /// Reads a review from arbitrary bytes.
     ///
     /// # Errors
     /// [`ReviewError`]. It quotes nothing of `body`, which may contain secrets.
     pub fn from_slice(body: &'a [u8]) -> Result<Self, ReviewError> {
         #[derive(Deserialize)]
-        struct Review<'a> {
+        struct ReviewEnvelope<'a> {
             #[serde(borrow)]
-            request: Request<'a>,
+            request: ReviewRequest<'a>,
         }
         #[derive(Deserialize)]
         struct Lenient<'a> {
             #[serde(borrow)]
-            request: Uid<'a>,
+            request: RequestUid<'a>,
         }
         #[derive(Deserialize)]
-        struct Uid<'a> {
+        struct RequestUid<'a> {
             #[serde(borrow)]
             uid: Cow<'a, str>,
         }
-        let review = entrance::outline::<Review<'a>>(body);
+        let review = entrance::read_outline::<ReviewEnvelope<'a>>(body);
         let error = match review {
             Ok(review) if !review.request.uid.is_empty() => return Ok(review.request),
             Ok(_) => {
@@ -167,9 +167,9 @@ impl<'a> Request<'a> {
             }
             Err(error) => error,
         };
-        let (category, line, column) = (category(&error), error.line(), error.column());
+        let (category, line, column) = (describe_category(&error), error.line(), error.column());
         // With the uid, the response counts as a denial; without it, as a failed call.
-        match entrance::outline::<Lenient<'_>>(body) {
+        match entrance::read_outline::<Lenient<'_>>(body) {
             Ok(lenient) if !lenient.request.uid.is_empty() => Err(ReviewError::Unreadable {
                 uid: lenient.request.uid.into_owned(),
                 category,

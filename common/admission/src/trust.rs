@@ -37,7 +37,7 @@ impl fmt::Display for Principal {
 
 /// An operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum GuardVerb {
     /// Creates the object.
     Create,
     /// Changes the object.
@@ -47,7 +47,7 @@ pub enum Verb {
 }
 
 /// API group and plural of a resource, with the subresource if only that is guarded.
-pub type Resource = (&'static str, &'static str);
+pub type GuardedResource = (&'static str, &'static str);
 
 /// A row of the table: what others may not do.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +55,11 @@ pub struct Guard {
     /// The guarded objects, for readers.
     pub object: &'static str,
     /// The guarded objects, as requests name them.
-    pub resources: &'static [Resource],
+    pub resources: &'static [GuardedResource],
     /// The guarded part of the object.
     pub part: &'static str,
     /// The denied operations.
-    pub verbs: &'static [Verb],
+    pub verbs: &'static [GuardVerb],
     /// Who may do it anyway.
     pub may: &'static [Principal],
     /// Whether the webhook denies it.
@@ -70,18 +70,18 @@ pub struct Guard {
     pub proof: &'static str,
 }
 
-const RECORDS: &[Resource] = &[("kubectl-addons.dev", "addoninstallations")];
-const STATUS: &[Resource] = &[("kubectl-addons.dev", "addoninstallations/status")];
-const CATALOGUES: &[Resource] = &[("kubectl-addons.dev", "addoncatalogues")];
-const CONFIG_MAPS: &[Resource] = &[("", "configmaps")];
-const NAMESPACES: &[Resource] = &[
+const RECORDS: &[GuardedResource] = &[("kubectl-addons.dev", "addoninstallations")];
+const STATUS: &[GuardedResource] = &[("kubectl-addons.dev", "addoninstallations/status")];
+const CATALOGUES: &[GuardedResource] = &[("kubectl-addons.dev", "addoncatalogues")];
+const CONFIG_MAPS: &[GuardedResource] = &[("", "configmaps")];
+const NAMESPACES: &[GuardedResource] = &[
     ("", "namespaces"),
     ("", "namespaces/status"),
     ("", "namespaces/finalize"),
 ];
-const DEFINITIONS: &[Resource] = &[("apiextensions.k8s.io", "customresourcedefinitions")];
-const SERVICES: &[Resource] = &[("apiregistration.k8s.io", "apiservices")];
-const CONFIGURATIONS: &[Resource] = &[
+const DEFINITIONS: &[GuardedResource] = &[("apiextensions.k8s.io", "customresourcedefinitions")];
+const SERVICES: &[GuardedResource] = &[("apiregistration.k8s.io", "apiservices")];
+const CONFIGURATIONS: &[GuardedResource] = &[
     (
         "admissionregistration.k8s.io",
         "validatingwebhookconfigurations",
@@ -91,7 +91,7 @@ const CONFIGURATIONS: &[Resource] = &[
         "mutatingwebhookconfigurations",
     ),
 ];
-const WEBHOOK: &[Resource] = &[
+const WEBHOOK: &[GuardedResource] = &[
     ("apps", "deployments"),
     ("apps", "deployments/scale"),
     ("policy", "poddisruptionbudgets"),
@@ -103,19 +103,19 @@ const WEBHOOK: &[Resource] = &[
     ("rbac.authorization.k8s.io", "clusterroles"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"),
 ];
-const SECRET: &[Resource] = &[("", "secrets")];
+const SECRET: &[GuardedResource] = &[("", "secrets")];
 
-const WRITE: &[Verb] = &[Verb::Create, Verb::Update];
-const ANY: &[Verb] = &[Verb::Create, Verb::Update, Verb::Delete];
+const WRITE: &[GuardVerb] = &[GuardVerb::Create, GuardVerb::Update];
+const ANY: &[GuardVerb] = &[GuardVerb::Create, GuardVerb::Update, GuardVerb::Delete];
 const CORE: &[Principal] = &[Principal::Core];
 const BOTH: &[Principal] = &[Principal::Core, Principal::Reconciler];
 
 /// Returns a guard that both the webhook and a policy enforce.
 const fn guard(
     object: &'static str,
-    resources: &'static [Resource],
+    resources: &'static [GuardedResource],
     part: &'static str,
-    verbs: &'static [Verb],
+    verbs: &'static [GuardVerb],
     may: &'static [Principal],
     proof: &'static str,
 ) -> Guard {
@@ -132,14 +132,14 @@ const fn guard(
 }
 
 impl Guard {
-    const fn of_policies(self) -> Self {
+    const fn only_policy(self) -> Self {
         Self {
             webhook: false,
             ..self
         }
     }
 
-    const fn of_webhook(self) -> Self {
+    const fn only_webhook(self) -> Self {
         Self {
             policy: false,
             ..self
@@ -150,34 +150,34 @@ impl Guard {
 /// All guards.
 #[rustfmt::skip]
 pub const GUARDS: &[Guard] = &[
-    guard("core add-on", RECORDS, "the record, until it is released", &[Verb::Delete], &[], "delete a core record"),
-    guard("core add-on", RECORDS, "the spec", &[Verb::Update], BOTH, "other values of core"),
-    guard("core add-on", RECORDS, "labels and annotations", &[Verb::Update], BOTH, "an annotation on core, which takes its values away"),
-    guard("core add-on", RECORDS, "more finalizers, and the removal of `core-guard`", &[Verb::Update], BOTH, "a foreign finalizer on core"),
-    guard("core add-on", RECORDS, "more owners", &[Verb::Update], BOTH, "give core an owner that is deleted"),
-    guard("core add-on", STATUS, "the status, until it is released", &[Verb::Update], BOTH, "the status of core").of_policies(),
+    guard("core add-on", RECORDS, "the record, until it is released", &[GuardVerb::Delete], &[], "delete a core record"),
+    guard("core add-on", RECORDS, "the spec", &[GuardVerb::Update], BOTH, "other values of core"),
+    guard("core add-on", RECORDS, "labels and annotations", &[GuardVerb::Update], BOTH, "an annotation on core, which takes its values away"),
+    guard("core add-on", RECORDS, "more finalizers, and the removal of `core-guard`", &[GuardVerb::Update], BOTH, "a foreign finalizer on core"),
+    guard("core add-on", RECORDS, "more owners", &[GuardVerb::Update], BOTH, "give core an owner that is deleted"),
+    guard("core add-on", STATUS, "the status, until it is released", &[GuardVerb::Update], BOTH, "the status of core").only_policy(),
     guard("any record", RECORDS, "`spec.coreAddon: true`", WRITE, BOTH, "make a record core"),
     guard("any record", RECORDS, "the annotation `released`", WRITE, BOTH, "plant the release before a record is core"),
-    guard("any record", RECORDS, "a name of a core set in another namespace", &[Verb::Create], BOTH, "take the name of a core add-on in another namespace").of_webhook(),
-    guard("any record", RECORDS, "the annotation `written-by`, with the name of someone else", WRITE, &[], "name another writer").of_policies(),
-    guard("what core sets follow from", CONFIG_MAPS, "the ConfigMaps `core-addon-rules`, `custom-core-addons`, `core-addon-rollout`", ANY, BOTH, "write the list of core add-ons").of_policies(),
+    guard("any record", RECORDS, "a name of a core set in another namespace", &[GuardVerb::Create], BOTH, "take the name of a core add-on in another namespace").only_webhook(),
+    guard("any record", RECORDS, "the annotation `written-by`, with the name of someone else", WRITE, &[], "name another writer").only_policy(),
+    guard("what core sets follow from", CONFIG_MAPS, "the ConfigMaps `core-addon-rules`, `custom-core-addons`, `core-addon-rollout`", ANY, BOTH, "write the list of core add-ons").only_policy(),
     guard("catalogue of class Core", CATALOGUES, "everything", ANY, BOTH, "create a catalogue of class Core"),
-    guard("any catalogue", CATALOGUES, "removing an entry that a core add-on uses", &[Verb::Update, Verb::Delete], &[], "drop the entry of core from its catalogue").of_webhook(),
-    guard("namespace with core add-ons or their objects", NAMESPACES, "the namespace", &[Verb::Delete], &[], "delete a namespace with objects of a core add-on"),
-    guard("namespace with core add-ons or their objects", NAMESPACES, "the labels `holds-core`, `cluster`, `kubeconfig-secret`, the annotation `kkp-version`", &[Verb::Update], BOTH, "take the label from it"),
-    guard("any namespace", NAMESPACES, "the label `holds-core`, added", WRITE, BOTH, "mark a namespace that holds nothing").of_policies(),
+    guard("any catalogue", CATALOGUES, "removing an entry that a core add-on uses", &[GuardVerb::Update, GuardVerb::Delete], &[], "drop the entry of core from its catalogue").only_webhook(),
+    guard("namespace with core add-ons or their objects", NAMESPACES, "the namespace", &[GuardVerb::Delete], &[], "delete a namespace with objects of a core add-on"),
+    guard("namespace with core add-ons or their objects", NAMESPACES, "the labels `holds-core`, `cluster`, `kubeconfig-secret`, the annotation `kkp-version`", &[GuardVerb::Update], BOTH, "take the label from it"),
+    guard("any namespace", NAMESPACES, "the label `holds-core`, added", WRITE, BOTH, "mark a namespace that holds nothing").only_policy(),
     guard("any namespace", NAMESPACES, "the annotation `cluster-deleting`, added", WRITE, BOTH, "mark a namespace as going with its cluster"),
     guard("any namespace", NAMESPACES, "the label `cluster=local`, added", WRITE, &[Principal::Enroller], "stand for this cluster, without the right"),
     guard("any namespace", NAMESPACES, "the label `kubeconfig-secret`, added or changed", WRITE, &[Principal::Enroller], "stand for another cluster, without the right"),
     guard("namespaces `kube-*` and that of the reconciler", NAMESPACES, "the labels `cluster=local` and `kubeconfig-secret`, added", WRITE, &[], "stand for this cluster as a namespace of the control plane"),
-    guard("namespace that stands for a cluster", NAMESPACES, "labels by which an AddonPolicy with `Enforce` selects it", &[Verb::Update], &[Principal::PolicyWriter], "take a namespace from under a policy").of_policies(),
-    guard("CRDs of kubectl addons", DEFINITIONS, "the CRD", &[Verb::Delete], &[], "delete a definition, and all records with it").of_policies(),
-    guard("CRDs of kubectl addons", DEFINITIONS, "everything but the status", &[Verb::Update], CORE, "drop coreAddon from the schema, and with it every guard").of_policies(),
-    guard("APIServices of kubectl addons", SERVICES, "which server answers for the kinds", &[Verb::Update], CORE, "another server for our kinds").of_policies(),
-    guard("webhook configurations", CONFIGURATIONS, "the configuration", &[Verb::Delete], &[], "delete the configuration of the webhook").of_policies(),
-    guard("webhook configurations", CONFIGURATIONS, "everything but the `caBundle`", &[Verb::Update], CORE, "failurePolicy Ignore").of_policies(),
-    guard("webhook configurations", CONFIGURATIONS, "the `caBundle`", &[Verb::Update], &[Principal::Core, Principal::Webhook, Principal::Injector], "no authority").of_policies(),
-    guard("objects of the webhook", WEBHOOK, "the object", &[Verb::Delete], &[], "delete the Deployment").of_policies(),
-    guard("objects of the webhook", WEBHOOK, "everything but the status, the scale included", &[Verb::Update], CORE, "scale the webhook to nothing").of_policies(),
-    guard("Secret `addons-webhook-ca`", SECRET, "the authority", &[Verb::Update], &[Principal::Core, Principal::Webhook], "another authority in its Secret").of_policies(),
+    guard("namespace that stands for a cluster", NAMESPACES, "labels by which an AddonPolicy with `Enforce` selects it", &[GuardVerb::Update], &[Principal::PolicyWriter], "take a namespace from under a policy").only_policy(),
+    guard("CRDs of kubectl addons", DEFINITIONS, "the CRD", &[GuardVerb::Delete], &[], "delete a definition, and all records with it").only_policy(),
+    guard("CRDs of kubectl addons", DEFINITIONS, "everything but the status", &[GuardVerb::Update], CORE, "drop coreAddon from the schema, and with it every guard").only_policy(),
+    guard("APIServices of kubectl addons", SERVICES, "which server answers for the kinds", &[GuardVerb::Update], CORE, "another server for our kinds").only_policy(),
+    guard("webhook configurations", CONFIGURATIONS, "the configuration", &[GuardVerb::Delete], &[], "delete the configuration of the webhook").only_policy(),
+    guard("webhook configurations", CONFIGURATIONS, "everything but the `caBundle`", &[GuardVerb::Update], CORE, "failurePolicy Ignore").only_policy(),
+    guard("webhook configurations", CONFIGURATIONS, "the `caBundle`", &[GuardVerb::Update], &[Principal::Core, Principal::Webhook, Principal::Injector], "no authority").only_policy(),
+    guard("objects of the webhook", WEBHOOK, "the object", &[GuardVerb::Delete], &[], "delete the Deployment").only_policy(),
+    guard("objects of the webhook", WEBHOOK, "everything but the status, the scale included", &[GuardVerb::Update], CORE, "scale the webhook to nothing").only_policy(),
+    guard("Secret `addons-webhook-ca`", SECRET, "the authority", &[GuardVerb::Update], &[Principal::Core, Principal::Webhook], "another authority in its Secret").only_policy(),
 ];

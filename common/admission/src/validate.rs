@@ -3,24 +3,24 @@
 mod namespace;
 mod read;
 
-pub(super) use self::namespace::enrolment;
+pub(super) use self::namespace::validate_enrolment;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::marks::Marks;
-use super::policy::{self, Candidate};
-use super::review::{Operation, Request};
+use super::marks::GuardMarks;
+use super::policy::{self, PolicyCandidate};
+use super::review::{AdmissionOperation, ReviewRequest};
 use super::rules::catalogue::{in_use, source, template};
 use super::rules::installation::guards;
-use super::rules::reference::Unseen;
+use super::rules::reference::UnseenDependency;
 use super::rules::{self, duplicates, reference};
-use super::verdict::{Problem, Verdict};
-use super::{Facts, Requester, writer};
+use super::verdict::{AdmissionProblem, Verdict};
+use super::{AdmissionFacts, Requester, writer};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::GROUP;
-use common::catalogue::{Entry, derived_from, is_copy};
+use common::catalogue::{CatalogueEntry, derived_from, is_copy};
 
 /// The most entries of one reference that are validated if only its cluster decides which one is chosen (semantics 18.1).
 const MAX_ENTRIES: usize = 16;
@@ -28,65 +28,69 @@ const MAX_ENTRIES: usize = 16;
 /// Validates a request. Kinds and subresources that have no rules are allowed: a configuration that sends too much must not block a
 /// cluster.
 #[must_use]
-pub fn validate(request: &Request<'_>, facts: &Facts) -> Verdict {
+pub fn validate(request: &ReviewRequest<'_>, facts: &AdmissionFacts) -> Verdict {
     let is_whole = !request.is_of_subresource();
     match (request.kind.group.as_ref(), request.kind.kind.as_ref()) {
-        (GROUP, "AddonCatalogue") if is_whole => catalogue_request(request, facts),
-        (GROUP, "AddonInstallation") if is_whole => installation_request(request, facts),
-        ("", "Namespace") if namespace::is_written(request) => namespace::judge(request, facts),
+        (GROUP, "AddonCatalogue") if is_whole => validate_catalogue_request(request, facts),
+        (GROUP, "AddonInstallation") if is_whole => validate_installation_request(request, facts),
+        ("", "Namespace") if namespace::concerns_namespace(request) => {
+            namespace::validate_namespace(request, facts)
+        }
         _ => Verdict::default(),
     }
 }
 
 /// Validates a catalogue that is created (`old` = `None`) or changed.
 #[must_use]
-pub fn catalogue(
+pub fn validate_catalogue(
     new: &AddonCatalogue,
     old: Option<&AddonCatalogue>,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Verdict {
     // Also while it is being deleted: it exists for as long as a finalizer holds it.
     match old {
-        Some(old) if old.spec == new.spec => marked_catalogue(new, old, requester, facts),
+        Some(old) if old.spec == new.spec => {
+            validate_catalogue_metadata(new, old, requester, facts)
+        }
         _ => {
-            let mut verdict = written_catalogue(new, old, requester, facts);
+            let mut verdict = validate_catalogue_spec(new, old, requester, facts);
             let spec = serde_json::to_string(&new.spec).unwrap_or_default();
-            verdict.problem(rules::nesting::text("spec", &spec));
+            verdict.add_problem(rules::nesting::check_text("spec", &spec));
             verdict
         }
     }
 }
 
 /// Validates a change of a catalogue's metadata alone.
-fn marked_catalogue(
+fn validate_catalogue_metadata(
     new: &AddonCatalogue,
     old: &AddonCatalogue,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Verdict {
     let mut verdict = Verdict::default();
     let mark = rules::catalogue::derived_mark(new, Some(old), requester, facts);
-    verdict.problem(mark);
+    verdict.add_problem(mark);
     // The mark says which catalogue a copy follows: for class Core, this is a change like any other.
     if derived_from(&new.metadata) != derived_from(&old.metadata) {
         let class = rules::catalogue::class_core(Some(new), Some(old), requester, facts);
-        verdict.problem(class);
+        verdict.add_problem(class);
     }
-    verdict.lift(requester);
+    verdict.apply_break_glass(requester);
     verdict
 }
 
 /// Validates a catalogue with a changed spec. `old` has only names, versions and ids.
-fn written_catalogue(
+fn validate_catalogue_spec(
     new: &AddonCatalogue,
     old: Option<&AddonCatalogue>,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Verdict {
     let mut verdict = Verdict::default();
-    verdict.problem(rules::catalogue::derived_mark(new, old, requester, facts));
-    verdict.problem(rules::catalogue::class_core(
+    verdict.add_problem(rules::catalogue::derived_mark(new, old, requester, facts));
+    verdict.add_problem(rules::catalogue::class_core(
         Some(new),
         old,
         requester,
@@ -99,8 +103,10 @@ fn written_catalogue(
         .problems
         .extend(rules::catalogue::unverifiable_hashes(new));
     verdict.problems.extend(rules::catalogue::one_source(new));
-    verdict.problem(rules::catalogue::one_signer(new));
-    verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
+    verdict.add_problem(rules::catalogue::one_signer(new));
+    verdict.add_problem(rules::registry::check_registry(
+        new.spec.registry.as_deref(),
+    ));
     verdict
         .problems
         .extend(rules::catalogue::unreadable_constraints(new));
@@ -116,92 +122,110 @@ fn written_catalogue(
     verdict.problems.extend(rules::catalogue::support_core(new));
     // Copies are merged from validated sources (semantics 1.2).
     if !is_copy(&new.metadata) {
-        verdict.problems.extend(duplicates::inside(new));
+        verdict.problems.extend(duplicates::find_inside(new));
     }
     if rules::catalogue::is_source(&new.metadata, &facts.settings) {
-        verdict.problems.extend(duplicates::across(new, old, facts));
+        verdict
+            .problems
+            .extend(duplicates::find_across(new, old, facts));
     }
     let core_names = rules::catalogue::core_names(new, facts);
     verdict.problems.extend(core_names);
     if let Some(old) = old {
-        in_use::judge(Some(new), old, facts, &mut verdict);
+        in_use::check_removal(Some(new), old, facts, &mut verdict);
     }
     verdict
         .warnings
-        .extend(rules::catalogue::taken_names(new, facts));
+        .extend(rules::catalogue::warn_taken_names(new, facts));
     verdict
         .warnings
         .extend(rules::catalogue::prune_without_selector(new));
-    verdict.warnings.extend(source::risky_sources(new));
+    verdict.warnings.extend(source::warn_unencrypted(new));
     verdict
         .warnings
         .extend(rules::catalogue::outside_system_namespace(
             new,
             &facts.settings,
         ));
-    verdict.lift(requester);
+    verdict.apply_break_glass(requester);
     verdict
 }
 
 /// Validates the deletion of a catalogue.
 #[must_use]
-pub fn catalogue_deletion(old: &AddonCatalogue, requester: &Requester, facts: &Facts) -> Verdict {
+pub fn validate_catalogue_deletion(
+    old: &AddonCatalogue,
+    requester: &Requester,
+    facts: &AdmissionFacts,
+) -> Verdict {
     let mut verdict = Verdict::default();
     let namespace = old.metadata.namespace.as_deref().unwrap_or_default();
     if !facts.is_unguarded(namespace) {
-        verdict.problem(rules::catalogue::class_core(
+        verdict.add_problem(rules::catalogue::class_core(
             None,
             Some(old),
             requester,
             facts,
         ));
-        in_use::judge(None, old, facts, &mut verdict);
+        in_use::check_removal(None, old, facts, &mut verdict);
     }
-    verdict.lift(requester);
+    verdict.apply_break_glass(requester);
     verdict
 }
 
 /// Validates an installation that is created (`old` = `None`) or changed, after defaults were filled in.
 #[must_use]
-pub fn installation(
+pub fn validate_installation(
     new: &AddonInstallation,
     old: Option<&AddonInstallation>,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Verdict {
-    let (marks, old_marks) = (Marks::of(new), old.map(Marks::of));
-    let is_judged = is_judged(&new.spec, old.map(|old| &old.spec));
-    let mut verdict = guarded(&marks, old_marks.as_ref(), is_judged, requester, facts);
+    let (marks, old_marks) = (
+        GuardMarks::from_installation(new),
+        old.map(GuardMarks::from_installation),
+    );
+    let is_judged = is_policy_relevant(&new.spec, old.map(|old| &old.spec));
+    let mut verdict = check_guards(&marks, old_marks.as_ref(), is_judged, requester, facts);
     if let Some(old) = old {
         let immutable = rules::installation::immutable(new, old);
         verdict.problems.extend(immutable);
-        verdict.problem(guards::core_spec(new, old, requester, facts));
+        verdict.add_problem(guards::core_spec(new, old, requester, facts));
     }
     if old.is_none() {
-        verdict.problem(rules::cluster::is_going(marks.namespace(), facts));
+        verdict.add_problem(rules::cluster::check_not_being_deleted(
+            marks.namespace(),
+            facts,
+        ));
     }
-    if !marks.is_going() && is_judged {
-        verdict.problem(rules::nesting::installation(new));
-        content(new, old, requester, facts, &mut verdict);
+    if !marks.is_being_deleted() && is_judged {
+        verdict.add_problem(rules::nesting::check_installation(new));
+        check_content(new, old, requester, facts, &mut verdict);
     }
     // Separate from the rest: a registry that was admitted once may stay while something else changes.
-    if !marks.is_going() && old.is_none_or(|old| old.spec.registry != new.spec.registry) {
-        verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
+    if !marks.is_being_deleted() && old.is_none_or(|old| old.spec.registry != new.spec.registry) {
+        verdict.add_problem(rules::registry::check_registry(
+            new.spec.registry.as_deref(),
+        ));
     }
-    verdict.lift(requester);
+    verdict.apply_break_glass(requester);
     verdict
 }
 
 /// Validates the deletion of an installation.
 #[must_use]
-pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) -> Verdict {
+pub fn validate_installation_deletion(
+    old: &GuardMarks,
+    requester: &Requester,
+    facts: &AdmissionFacts,
+) -> Verdict {
     let mut verdict = Verdict::default();
-    verdict.problem(guards::deletion(old, facts));
-    verdict.lift(requester);
+    verdict.add_problem(guards::deletion(old, facts));
+    verdict.apply_break_glass(requester);
     if verdict.problems.is_empty() {
-        let warning = rules::installation::orphans(old);
+        let warning = rules::installation::warn_orphans(old);
         verdict.orphaning = warning.as_ref().map(|_| old.name().to_owned());
-        let later = || rules::installation::finished_later(old);
+        let later = || rules::installation::warn_finished_later(old);
         verdict.warnings.extend(warning.or_else(later));
     }
     verdict
@@ -210,7 +234,10 @@ pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) 
 /// Returns whether policies evaluate a change of a spec: every change except suspending it and changing `deletionPolicy` (semantics
 /// 19.2). A spec that cannot be read counts as changed.
 #[must_use]
-pub fn is_judged(new: &AddonInstallationSpec, old: Option<&AddonInstallationSpec>) -> bool {
+pub fn is_policy_relevant(
+    new: &AddonInstallationSpec,
+    old: Option<&AddonInstallationSpec>,
+) -> bool {
     old.is_none_or(|old| {
         let with_free = AddonInstallationSpec {
             suspend: new.suspend,
@@ -225,7 +252,7 @@ pub fn is_judged(new: &AddonInstallationSpec, old: Option<&AddonInstallationSpec
 
 /// Returns whether reference and values are validated as well: when an installation is created, and when they change or may have changed
 /// (semantics 4).
-fn is_content_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
+fn is_content_checked(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
     old.is_none_or(|old| {
         old.spec.unreadable.is_some()
             || new.spec.addon_ref != old.spec.addon_ref
@@ -235,70 +262,72 @@ fn is_content_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -
 }
 
 /// Applies the rules that hold for every change, also while an installation is being deleted.
-fn guarded(
-    new: &Marks,
-    old: Option<&Marks>,
+fn check_guards(
+    new: &GuardMarks,
+    old: Option<&GuardMarks>,
     is_judged: bool,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Verdict {
     let mut verdict = Verdict::default();
     if old.is_none() {
-        verdict.problem(rules::installation::generate_name(new));
-        verdict.problem(guards::reserved_name(new, requester, facts));
+        verdict.add_problem(rules::installation::generate_name(new));
+        verdict.add_problem(guards::reserved_name(new, requester, facts));
     }
-    verdict.problem(guards::core_flag(new, old, requester, facts));
-    verdict.problem(guards::release_mark(new, old, requester, facts));
-    verdict.problems.extend(guards::planted_before(new, old));
-    verdict.problem(guards::owner_references(new, old, requester, facts));
-    verdict.problem(guards::guard_finalizer(new, old, requester, facts));
+    verdict.add_problem(guards::core_flag(new, old, requester, facts));
+    verdict.add_problem(guards::release_mark(new, old, requester, facts));
+    verdict
+        .problems
+        .extend(guards::check_becoming_core(new, old));
+    verdict.add_problem(guards::owner_references(new, old, requester, facts));
+    verdict.add_problem(guards::guard_finalizer(new, old, requester, facts));
     let metadata = guards::core_metadata(new, old, requester, facts);
     verdict.problems.extend(metadata);
-    verdict.problem(writer::forged(new, old, is_judged, requester));
+    verdict.add_problem(writer::check_writer(new, old, is_judged, requester));
     verdict
 }
 
 /// Validates the namespace, the content (reference, fit and values, if they change), and the policies.
-fn content(
+fn check_content(
     new: &AddonInstallation,
     old: Option<&AddonInstallation>,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
     verdict: &mut Verdict,
 ) {
     let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
-    verdict.problem(rules::cluster::stands_for_none(namespace, facts));
-    let is_content_judged = is_content_judged(new, old);
+    verdict.add_problem(rules::cluster::check_namespace(namespace, facts));
+    let is_content_judged = is_content_checked(new, old);
     let reference = &new.spec.addon_ref;
     let mut content = Verdict::default();
     let mut resolved = reference::resolve(reference, namespace, facts);
     if let Err(problem) = &resolved
-        && let Some(warning) = reference::rolled_back(reference, old, problem)
+        && let Some(warning) = reference::warn_rolled_back(reference, old, problem)
     {
         content.warnings.push(warning);
         resolved = Ok(None);
     }
     let problem = resolved.as_ref().err().filter(|_| is_content_judged);
-    verdict.unseen = Unseen::of(reference, namespace, facts, problem);
-    let entries: Vec<&Entry> = match resolved {
+    verdict.unseen = UnseenDependency::from_reference(reference, namespace, facts, problem);
+    let entries: Vec<&CatalogueEntry> = match resolved {
         Ok(Some(choice)) => {
             content.warnings.extend(choice.warnings);
             choice.chosen.into_iter().collect()
         }
-        Ok(None) => reference::possible(reference, facts),
+        Ok(None) => reference::possible_entries(reference, facts),
         Err(problem) => {
             content.problems.push(problem);
             Vec::new()
         }
     };
-    content.problem(rules::installation::index(new));
+    content.add_problem(rules::installation::index(new));
     content
         .warnings
-        .extend(rules::installation::plain_index(new));
+        .extend(rules::installation::warn_unencrypted_index(new));
     if is_content_judged {
         verdict.append(content);
     }
-    let judge = |entry| of_entry(new, entry, is_content_judged, requester, facts);
+    let judge = |entry| check_entry(new, entry, is_content_judged, requester, facts);
     let mut entries = entries.into_iter().take(MAX_ENTRIES);
     let mut best = judge(entries.next());
     // One valid entry is enough: commands and the loop validate the entry that is chosen in the end.
@@ -312,100 +341,104 @@ fn content(
 }
 
 /// Validates the installation of an entry; `None` if the entry is not known here.
-fn of_entry(
+fn check_entry(
     new: &AddonInstallation,
-    entry: Option<&Entry>,
+    entry: Option<&CatalogueEntry>,
     is_content_judged: bool,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Verdict {
     let mut verdict = Verdict::default();
     if is_content_judged {
-        verdict.problem(rules::installation::target_namespace(new, entry));
+        verdict.add_problem(rules::installation::target_namespace(new, entry));
         let values = entry.map(|entry| rules::installation::values(new, entry));
         verdict.problems.extend(values.into_iter().flatten());
     }
-    policies(new, entry, requester, facts, &mut verdict);
+    check_policies(new, entry, requester, facts, &mut verdict);
     verdict
 }
 
 /// Evaluates the policies with the facts that are known before anything is fetched (semantics 19.2).
-fn policies(
+fn check_policies(
     new: &AddonInstallation,
-    entry: Option<&Entry>,
+    entry: Option<&CatalogueEntry>,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
     verdict: &mut Verdict,
 ) {
     let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
     let none = BTreeMap::new();
     let labels = facts.namespaces.get(namespace).map(|ns| &ns.labels);
-    let candidate = Candidate {
+    let candidate = PolicyCandidate {
         installation: new,
         labels: labels.unwrap_or(&none),
         entry,
         images: None,
         requester: Some(requester),
     };
-    policy::judge(facts.policies.iter().map(Arc::as_ref), &candidate, verdict);
+    policy::evaluate(facts.policies.iter().map(Arc::as_ref), &candidate, verdict);
 }
 
-fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
+fn validate_catalogue_request(request: &ReviewRequest<'_>, facts: &AdmissionFacts) -> Verdict {
     let requester = request.requester();
     match request.operation {
-        Operation::Connect => Verdict::default(),
-        Operation::Delete => match read::former(request) {
-            Ok(old) => catalogue_deletion(&old, &requester, facts),
-            Err(problem) => unreadable(problem, &requester),
+        AdmissionOperation::Connect => Verdict::default(),
+        AdmissionOperation::Delete => match read::read_old_catalogue(request) {
+            Ok(old) => validate_catalogue_deletion(&old, &requester, facts),
+            Err(problem) => deny_unreadable(problem, &requester),
         },
         // The metadata can be changed, whatever the spec contains.
-        Operation::Update if read::keeps_spec(request) => {
-            match (read::names(request), read::former(request)) {
-                (Ok(new), Ok(old)) => marked_catalogue(&new, &old, &requester, facts),
-                (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
+        AdmissionOperation::Update if read::keeps_spec(request) => {
+            match (
+                read::read_new_catalogue(request),
+                read::read_old_catalogue(request),
+            ) {
+                (Ok(new), Ok(old)) => validate_catalogue_metadata(&new, &old, &requester, facts),
+                (Err(problem), _) | (_, Err(problem)) => deny_unreadable(problem, &requester),
             }
         }
-        Operation::Create | Operation::Update => {
-            let new = read::catalogue(request);
-            let old = (request.operation == Operation::Update)
-                .then(|| read::former(request))
+        AdmissionOperation::Create | AdmissionOperation::Update => {
+            let new = read::read_catalogue(request);
+            let old = (request.operation == AdmissionOperation::Update)
+                .then(|| read::read_old_catalogue(request))
                 .transpose();
             match (new, old) {
                 (Ok(new), Ok(old)) => {
-                    let mut verdict = written_catalogue(&new, old.as_ref(), &requester, facts);
-                    verdict.problem(rules::size::no_room(&new, facts));
+                    let mut verdict =
+                        validate_catalogue_spec(&new, old.as_ref(), &requester, facts);
+                    verdict.add_problem(rules::size::check_room(&new, facts));
                     verdict
                 }
-                (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
+                (Err(problem), _) | (_, Err(problem)) => deny_unreadable(problem, &requester),
             }
         }
     }
 }
 
-fn installation_request(request: &Request<'_>, facts: &Facts) -> Verdict {
+fn validate_installation_request(request: &ReviewRequest<'_>, facts: &AdmissionFacts) -> Verdict {
     let requester = request.requester();
     match request.operation {
-        Operation::Connect => Verdict::default(),
-        Operation::Delete => match read::marks(request, request.old_object) {
-            Ok(old) => installation_deletion(&old, &requester, facts),
-            Err(problem) => unreadable(problem, &requester),
+        AdmissionOperation::Connect => Verdict::default(),
+        AdmissionOperation::Delete => match read::read_marks(request, request.old_object) {
+            Ok(old) => validate_installation_deletion(&old, &requester, facts),
+            Err(problem) => deny_unreadable(problem, &requester),
         },
-        Operation::Create | Operation::Update => {
-            let new = read::installation(request, request.object);
-            let old = (request.operation == Operation::Update)
-                .then(|| read::installation(request, request.old_object))
+        AdmissionOperation::Create | AdmissionOperation::Update => {
+            let new = read::read_installation(request, request.object);
+            let old = (request.operation == AdmissionOperation::Update)
+                .then(|| read::read_installation(request, request.old_object))
                 .transpose();
             match (new, old) {
-                (Ok(new), Ok(mut old)) => match rules::nesting::installation(&new) {
+                (Ok(new), Ok(mut old)) => match rules::nesting::check_installation(&new) {
                     Some(problem) if new.spec.unreadable.is_some() => {
-                        unreadable_installation(request, problem, &requester, facts)
+                        validate_unreadable(request, problem, &requester, facts)
                     }
                     _ => {
-                        read::ended(request, &new, old.as_mut());
-                        installation(&new, old.as_ref(), &requester, facts)
+                        read::read_installed_versions(request, &new, old.as_mut());
+                        validate_installation(&new, old.as_ref(), &requester, facts)
                     }
                 },
-                (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
+                (Err(problem), _) | (_, Err(problem)) => deny_unreadable(problem, &requester),
             }
         }
     }
@@ -413,40 +446,40 @@ fn installation_request(request: &Request<'_>, facts: &Facts) -> Verdict {
 
 /// Validates an installation that cannot be read, for example one of an older schema. Its guards still apply, and it may lose finalizers
 /// and labels while its spec stays unchanged; otherwise it could never be deleted.
-fn unreadable_installation(
-    request: &Request<'_>,
-    problem: Problem,
+fn validate_unreadable(
+    request: &ReviewRequest<'_>,
+    problem: AdmissionProblem,
     requester: &Requester,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Verdict {
-    let new = read::marks(request, request.object);
+    let new = read::read_marks(request, request.object);
     let old = match request.operation {
-        Operation::Create => Ok(None),
-        _ => read::marks(request, request.old_object).map(Some),
+        AdmissionOperation::Create => Ok(None),
+        _ => read::read_marks(request, request.old_object).map(Some),
     };
     let is_changed = !read::keeps_spec(request);
     let mut verdict = match (new, old) {
-        (Ok(new), Ok(old)) => guarded(&new, old.as_ref(), is_changed, requester, facts),
-        (Err(problem), _) | (_, Err(problem)) => return unreadable(problem, requester),
+        (Ok(new), Ok(old)) => check_guards(&new, old.as_ref(), is_changed, requester, facts),
+        (Err(problem), _) | (_, Err(problem)) => return deny_unreadable(problem, requester),
     };
     if is_changed {
         verdict.problems.push(problem);
     }
-    verdict.lift(requester);
+    verdict.apply_break_glass(requester);
     verdict
 }
 
 /// Denies an object that cannot be read. Break-glass lifts the denial; otherwise the object could never be deleted.
-fn unreadable(problem: Problem, requester: &Requester) -> Verdict {
+fn deny_unreadable(problem: AdmissionProblem, requester: &Requester) -> Verdict {
     let mut verdict = Verdict {
-        problems: vec![Problem::forbidden(
+        problems: vec![AdmissionProblem::forbidden(
             problem.rule,
             problem.field,
             problem.message,
         )],
         ..Verdict::default()
     };
-    verdict.lift(requester);
+    verdict.apply_break_glass(requester);
     verdict
 }
 

@@ -4,14 +4,14 @@ use std::fmt;
 
 use super::Requester;
 use super::policy::Breach;
-use super::rules::reference::Unseen;
+use super::rules::reference::UnseenDependency;
 
 /// The most problems that one denial names. The rest is counted.
 const MAX_NAMED: usize = 20;
 
 /// Why a request is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum DenialCause {
     /// The object is not valid: 422.
     Invalid,
     /// The request is not allowed, to this requester or now: 403. Break-glass lifts it (semantics 14.11).
@@ -20,18 +20,18 @@ pub enum Cause {
 
 /// A single problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct AdmissionProblem {
     /// The name of the rule, for metrics and logs.
     pub rule: &'static str,
     /// The kind of denial.
-    pub cause: Cause,
+    pub cause: DenialCause,
     /// The path of the field, such as `spec.addons[3].versions[1]`; empty for the whole object.
     pub field: String,
     /// What is wrong and what to do. It never contains a value, because values may be secret.
     pub message: String,
 }
 
-impl Problem {
+impl AdmissionProblem {
     /// Returns the problem of an object that is not valid.
     #[must_use]
     pub fn invalid(
@@ -41,7 +41,7 @@ impl Problem {
     ) -> Self {
         Self {
             rule,
-            cause: Cause::Invalid,
+            cause: DenialCause::Invalid,
             field: field.into(),
             message: message.into(),
         }
@@ -55,13 +55,13 @@ impl Problem {
         message: impl Into<String>,
     ) -> Self {
         Self {
-            cause: Cause::Forbidden,
+            cause: DenialCause::Forbidden,
             ..Self::invalid(rule, field, message)
         }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for AdmissionProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.field.is_empty() {
             f.write_str(&self.message)
@@ -75,15 +75,15 @@ impl fmt::Display for Problem {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// All problems, in the order of the object.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<AdmissionProblem>,
     /// Warnings for the user, also if the request is allowed.
     pub warnings: Vec<String>,
     /// Problems that break-glass lifted, for the audit log.
-    pub lifted: Vec<Problem>,
+    pub lifted: Vec<AdmissionProblem>,
     /// The installation whose objects stay although its record is deleted. A warning says so.
     pub orphaning: Option<String>,
     /// A dependency of the verdict that the facts may not contain yet.
-    pub unseen: Option<Unseen>,
+    pub unseen: Option<UnseenDependency>,
     /// Violations of AddonPolicies. Each is also a problem or a warning.
     pub breaches: Vec<Breach>,
 }
@@ -101,7 +101,7 @@ pub struct Denial {
 
 impl Verdict {
     /// Adds a problem, if there is one.
-    pub fn problem(&mut self, problem: Option<Problem>) {
+    pub fn add_problem(&mut self, problem: Option<AdmissionProblem>) {
         self.problems.extend(problem);
     }
 
@@ -113,13 +113,13 @@ impl Verdict {
     }
 
     /// Lifts problems for members of the break-glass group: everything that is forbidden, nothing that is invalid (semantics 14.11).
-    pub fn lift(&mut self, requester: &Requester) {
+    pub fn apply_break_glass(&mut self, requester: &Requester) {
         if !requester.may_break_glass() {
             return;
         }
         let (forbidden, invalid) = std::mem::take(&mut self.problems)
             .into_iter()
-            .partition(|problem| problem.cause == Cause::Forbidden);
+            .partition(|problem| problem.cause == DenialCause::Forbidden);
         self.problems = invalid;
         self.lifted = forbidden;
         let warnings = self
@@ -139,7 +139,7 @@ impl Verdict {
                 let named: Vec<String> = many
                     .iter()
                     .take(MAX_NAMED)
-                    .map(Problem::to_string)
+                    .map(AdmissionProblem::to_string)
                     .collect();
                 let rest = many.len().saturating_sub(MAX_NAMED);
                 let rest = match rest {
@@ -152,7 +152,7 @@ impl Verdict {
         let forbidden = self
             .problems
             .iter()
-            .any(|problem| problem.cause == Cause::Forbidden);
+            .any(|problem| problem.cause == DenialCause::Forbidden);
         let (code, reason) = if forbidden {
             (403, "Forbidden")
         } else {
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use common::api::names::BREAK_GLASS_GROUP;
 
-    fn verdict(problems: Vec<Problem>) -> Verdict {
+    fn verdict(problems: Vec<AdmissionProblem>) -> Verdict {
         Verdict {
             problems,
             ..Verdict::default()
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn all_problems_stand_in_one_denial() {
-        let a = Problem::invalid("a", "spec.a", "is wrong");
-        let b = Problem::forbidden("b", "", "not you");
+        let a = AdmissionProblem::invalid("a", "spec.a", "is wrong");
+        let b = AdmissionProblem::forbidden("b", "", "not you");
         for (problems, code, message) in [
             (vec![a.clone()], 422, "spec.a: is wrong".to_owned()),
             (vec![b.clone()], 403, "not you".to_owned()),
@@ -208,17 +208,17 @@ mod tests {
     #[test]
     fn break_glass_lifts_what_is_forbidden_and_says_so() {
         let both = vec![
-            Problem::invalid("a", "", "is wrong"),
-            Problem::forbidden("b", "", "not you"),
+            AdmissionProblem::invalid("a", "", "is wrong"),
+            AdmissionProblem::forbidden("b", "", "not you"),
         ];
         let mut plain = verdict(both.clone());
-        plain.lift(&Requester {
+        plain.apply_break_glass(&Requester {
             groups: vec!["system:masters".into()],
             ..Requester::default()
         });
         assert_eq!(plain, verdict(both.clone()));
         let mut lifted = verdict(both);
-        lifted.lift(&Requester {
+        lifted.apply_break_glass(&Requester {
             groups: vec![BREAK_GLASS_GROUP.into()],
             ..Requester::default()
         });

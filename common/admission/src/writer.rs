@@ -3,13 +3,13 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::Requester;
-use super::marks::Marks;
-use super::verdict::Problem;
+use super::marks::GuardMarks;
+use super::verdict::AdmissionProblem;
 use common::api::names::ANNOTATION_WRITTEN_BY;
 
 /// Returns the text of the annotation: the name of the user, and each group on a line of its own.
 #[must_use]
-pub fn text(requester: &Requester) -> String {
+pub fn format_writer(requester: &Requester) -> String {
     let groups = requester.groups.iter();
     // A group with a line break would be read as two groups.
     let groups = groups.filter(|group| !group.contains('\n'));
@@ -22,7 +22,7 @@ pub fn text(requester: &Requester) -> String {
 
 /// Returns the writer that a record names. Without the annotation, the user name is empty.
 #[must_use]
-pub fn of(metadata: &ObjectMeta) -> Requester {
+pub fn parse_writer(metadata: &ObjectMeta) -> Requester {
     let annotations = metadata.annotations.as_ref();
     let text = annotations.and_then(|all| all.get(ANNOTATION_WRITTEN_BY));
     let mut lines = text.map_or("", String::as_str).split('\n');
@@ -36,20 +36,20 @@ pub fn of(metadata: &ObjectMeta) -> Requester {
 /// A record must name the requester as its writer, or no one. If policies do not evaluate the change, it may keep the former writer. Core
 /// add-ons are exempt, as from policies.
 #[must_use]
-pub fn forged(
-    new: &Marks,
-    old: Option<&Marks>,
+pub fn check_writer(
+    new: &GuardMarks,
+    old: Option<&GuardMarks>,
     is_judged: bool,
     requester: &Requester,
-) -> Option<Problem> {
-    let named = of(&new.metadata);
+) -> Option<AdmissionProblem> {
+    let named = parse_writer(&new.metadata);
     let mut groups = named.groups.iter();
     let is_own =
         named.user == requester.user && groups.all(|group| requester.groups.contains(group));
-    let is_kept = !is_judged && old.is_some_and(|old| of(&old.metadata) == named);
-    let is_free = new.core || new.is_going() || named == Requester::default();
+    let is_kept = !is_judged && old.is_some_and(|old| parse_writer(&old.metadata) == named);
+    let is_free = new.core || new.is_being_deleted() || named == Requester::default();
     (!is_free && !is_own && !is_kept).then(|| {
-        Problem::forbidden(
+        AdmissionProblem::forbidden(
             "written-by",
             format!("metadata.annotations[{ANNOTATION_WRITTEN_BY}]"),
             format!(
@@ -67,18 +67,18 @@ mod tests {
     use super::*;
     use crate::fixtures::{marks, requester};
 
-    fn named(text: &str) -> Marks {
+    fn named(text: &str) -> GuardMarks {
         marks(false, json!({"annotations": {ANNOTATION_WRITTEN_BY: text}}))
     }
 
     #[test]
     fn what_is_written_is_read_again() {
         let jane = requester(&["devs", "system:authenticated"]);
-        assert_eq!(text(&jane), "jane\ndevs\nsystem:authenticated");
-        assert_eq!(of(&named(&text(&jane)).metadata), jane);
+        assert_eq!(format_writer(&jane), "jane\ndevs\nsystem:authenticated");
+        assert_eq!(parse_writer(&named(&format_writer(&jane)).metadata), jane);
         let none = marks(false, json!({}));
-        assert_eq!(of(&none.metadata), Requester::default());
-        assert_eq!(text(&requester(&["devs\nops"])), "jane");
+        assert_eq!(parse_writer(&none.metadata), Requester::default());
+        assert_eq!(format_writer(&requester(&["devs\nops"])), "jane");
     }
 
     #[test]
@@ -96,15 +96,15 @@ mod tests {
             ("anna", Some(&before), false, true),
             ("anna\nops", None, false, true),
         ] {
-            let found = forged(&named(new), old, is_judged, &jane);
+            let found = check_writer(&named(new), old, is_judged, &jane);
             assert_eq!(found.is_some(), is_forged, "{new:?} {is_judged}");
         }
         let none = marks(false, json!({}));
-        assert_eq!(forged(&none, Some(&before), true, &jane), None);
+        assert_eq!(check_writer(&none, Some(&before), true, &jane), None);
         let core = marks(
             true,
             json!({"annotations": {ANNOTATION_WRITTEN_BY: "anna"}}),
         );
-        assert_eq!(forged(&core, None, true, &jane), None);
+        assert_eq!(check_writer(&core, None, true, &jane), None);
     }
 }

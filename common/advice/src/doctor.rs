@@ -20,17 +20,17 @@ use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_CRD_VERSION, InstallationName};
 use common::manifest::key::ObjectKey;
 
-use addons_engine::inspect::{Namespace, Owned};
+use addons_engine::inspect::{NamespaceState, OwnedObject};
 use common::right::Right;
-pub use problem::{Problem, Severity};
-pub use webhook::{Asked, Certificate, Webhook};
+pub use problem::{DoctorProblem, Severity};
+pub use webhook::{CertificateFacts, WebhookFacts, WebhookReply};
 
 /// A fact, or why it could not be read.
-pub type Checked<T> = Result<T, Unread>;
+pub type FactResult<T> = Result<T, UnreadFact>;
 
 /// Why something could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadFact {
     /// The reason in words.
     pub why: String,
     /// Whether the caller may not read it, which says nothing about the cluster.
@@ -39,7 +39,7 @@ pub struct Unread {
 
 /// The facts for a diagnosis.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct DoctorFacts {
     /// The time of the API server.
     pub now: Timestamp,
     /// The system namespace.
@@ -47,27 +47,27 @@ pub struct Facts {
     /// The API server.
     pub server: Server,
     /// Our CRDs, as this release installs them and as they are live.
-    pub definitions: Checked<Vec<Pair>>,
+    pub definitions: FactResult<Vec<ObjectPair>>,
     /// Rights that commands need and the caller does not have.
-    pub lacking: Checked<Vec<Right>>,
+    pub missing_rights: FactResult<Vec<Right>>,
     /// The webhook.
-    pub webhook: Checked<Webhook>,
+    pub webhook: FactResult<WebhookFacts>,
     /// The admission policies and their bindings.
-    pub policies: Checked<Vec<Pair>>,
+    pub policies: FactResult<Vec<ObjectPair>>,
     /// All installations.
-    pub records: Checked<Vec<AddonInstallation>>,
+    pub records: FactResult<Vec<AddonInstallation>>,
     /// Health of the installations of this cluster, by owner hash.
-    pub health: Checked<BTreeMap<String, Health>>,
+    pub health: FactResult<BTreeMap<String, Health>>,
     /// The catalogues of the system namespace.
-    pub catalogues: Checked<Vec<AddonCatalogue>>,
+    pub catalogues: FactResult<Vec<AddonCatalogue>>,
     /// The reconciler's Lease, if it exists.
-    pub lease: Checked<Option<Lease>>,
+    pub lease: FactResult<Option<Lease>>,
     /// Objects with our owner label.
-    pub owned: Checked<Vec<Owned>>,
+    pub owned: FactResult<Vec<OwnedObject>>,
     /// All namespaces.
-    pub namespaces: Checked<BTreeMap<String, Namespace>>,
+    pub namespaces: FactResult<BTreeMap<String, NamespaceState>>,
     /// uid of kube-system.
-    pub cluster: Checked<Option<String>>,
+    pub cluster: FactResult<Option<String>>,
 }
 
 /// Facts about the API server.
@@ -81,7 +81,7 @@ pub struct Server {
 
 /// An object as this release installs it, and as it is live.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
+pub struct ObjectPair {
     /// The object as this release installs it.
     pub wanted: Value,
     /// The live object; `None` if it does not exist.
@@ -111,46 +111,57 @@ impl Lease {
 
 /// Returns the problems of a cluster, in the order in which they are best fixed.
 #[must_use]
-pub fn diagnose(facts: &Facts) -> Vec<Problem> {
+pub fn diagnose(facts: &DoctorFacts) -> Vec<DoctorProblem> {
     let mut found = Vec::new();
     if !facts.server.is_supported {
-        found.push(Problem::OldServer {
+        found.push(DoctorProblem::OldServer {
             version: facts.server.version.clone(),
         });
     }
-    let is_defined = definitions(facts, &mut found);
-    let lacking = read(&facts.lacking, "the rights of the caller", &mut found);
-    found.extend(lacking.into_iter().flatten().map(|right| Problem::Right {
-        right: right.clone(),
-    }));
+    let is_defined = check_definitions(facts, &mut found);
+    let lacking = take_fact(
+        &facts.missing_rights,
+        "the rights of the caller",
+        &mut found,
+    );
+    found.extend(
+        lacking
+            .into_iter()
+            .flatten()
+            .map(|right| DoctorProblem::Right {
+                right: right.clone(),
+            }),
+    );
     let records = facts.records.as_deref().unwrap_or_default();
-    if let Some(webhook) = read(&facts.webhook, "the webhook", &mut found) {
+    if let Some(webhook) = take_fact(&facts.webhook, "the webhook", &mut found) {
         let is_wanted = is_recorded(&webhook.parts, records);
-        found.extend(webhook::judge(webhook, facts.now, is_defined, is_wanted));
+        found.extend(webhook::find_webhook_problems(
+            webhook, facts.now, is_defined, is_wanted,
+        ));
     }
-    if let Some(policies) = read(&facts.policies, "the admission policies", &mut found) {
-        found.extend(judge_policies(policies, is_recorded(policies, records)));
+    if let Some(policies) = take_fact(&facts.policies, "the admission policies", &mut found) {
+        found.extend(check_policies(policies, is_recorded(policies, records)));
     }
     if is_defined {
-        leftovers::judge(facts, &mut found);
-        let catalogues = read(&facts.catalogues, "the catalogues", &mut found);
+        leftovers::find_leftovers(facts, &mut found);
+        let catalogues = take_fact(&facts.catalogues, "the catalogues", &mut found);
         let catalogues = || catalogues.into_iter().flatten();
-        found.extend(catalogues().filter_map(unreadable));
-        found.extend(catalogues().filter_map(duplicate));
+        found.extend(catalogues().filter_map(unreadable_problem));
+        found.extend(catalogues().filter_map(duplicate_problem));
     }
     found
 }
 
 /// Returns a fact. If it could not be read, adds a problem that says so.
-fn read<'a, T>(
-    fact: &'a Checked<T>,
+fn take_fact<'a, T>(
+    fact: &'a FactResult<T>,
     what: &'static str,
-    found: &mut Vec<Problem>,
+    found: &mut Vec<DoctorProblem>,
 ) -> Option<&'a T> {
     match fact {
         Ok(fact) => Some(fact),
         Err(unread) => {
-            found.push(Problem::Unchecked {
+            found.push(DoctorProblem::Unchecked {
                 what,
                 unread: unread.clone(),
             });
@@ -160,25 +171,25 @@ fn read<'a, T>(
 }
 
 /// Checks our CRDs. Returns whether all of them exist.
-fn definitions(facts: &Facts, found: &mut Vec<Problem>) -> bool {
-    let Some(pairs) = read(&facts.definitions, "the definitions", found) else {
+fn check_definitions(facts: &DoctorFacts, found: &mut Vec<DoctorProblem>) -> bool {
+    let Some(pairs) = take_fact(&facts.definitions, "the definitions", found) else {
         return true;
     };
     let mut are_there = true;
     for pair in pairs {
-        let name = name(&pair.wanted);
+        let name = object_name(&pair.wanted);
         let Some(live) = &pair.live else {
             are_there = false;
-            found.push(Problem::DefinitionMissing { name });
+            found.push(DoctorProblem::DefinitionMissing { name });
             continue;
         };
-        match (version(live), version(&pair.wanted)) {
-            (Some(live), Some(ours)) if live > ours => found.push(Problem::DefinitionNewer {
+        match (definition_version(live), definition_version(&pair.wanted)) {
+            (Some(live), Some(ours)) if live > ours => found.push(DoctorProblem::DefinitionNewer {
                 name,
                 version: live.to_string(),
             }),
-            _ if difference(&pair.wanted, live).is_some() => {
-                found.push(Problem::DefinitionDiffers { name });
+            _ if find_difference(&pair.wanted, live).is_some() => {
+                found.push(DoctorProblem::DefinitionDiffers { name });
             }
             _ => {}
         }
@@ -186,42 +197,47 @@ fn definitions(facts: &Facts, found: &mut Vec<Problem>) -> bool {
     are_there
 }
 
-fn version(definition: &Value) -> Option<Version> {
+fn definition_version(definition: &Value) -> Option<Version> {
     let annotations = &definition["metadata"]["annotations"];
     Version::parse(annotations[ANNOTATION_CRD_VERSION].as_str()?).ok()
 }
 
 /// Returns whether an installation has recorded some of these objects. They are expected to exist then, even if none does.
-fn is_recorded(pairs: &[Pair], records: &[AddonInstallation]) -> bool {
-    let keys = pairs.iter().filter_map(|pair| ObjectKey::of(&pair.wanted));
+fn is_recorded(pairs: &[ObjectPair], records: &[AddonInstallation]) -> bool {
+    let keys = pairs
+        .iter()
+        .filter_map(|pair| ObjectKey::from_object(&pair.wanted));
     let keys: BTreeSet<ObjectKey> = keys.collect();
     records.iter().any(|record| {
-        let inventory = Inventory::of(record.status.as_ref());
+        let inventory = Inventory::from_status(record.status.as_ref());
         inventory.objects.keys().any(|key| keys.contains(key))
     })
 }
 
 /// Returns the problems of the admission policies. If none exists, policies are expected only if `is_wanted`; if some exist, all are
 /// expected.
-fn judge_policies(pairs: &[Pair], is_wanted: bool) -> Vec<Problem> {
+fn check_policies(pairs: &[ObjectPair], is_wanted: bool) -> Vec<DoctorProblem> {
     if pairs.iter().all(|pair| pair.live.is_none()) && !is_wanted {
-        return vec![Problem::NoPolicies];
+        return vec![DoctorProblem::NoPolicies];
     }
     let judged = pairs.iter().filter_map(|pair| {
-        let object = format!("{} {}", text(&pair.wanted["kind"]), name(&pair.wanted));
+        let object = format!(
+            "{} {}",
+            text(&pair.wanted["kind"]),
+            object_name(&pair.wanted)
+        );
         match &pair.live {
-            None => Some(Problem::PolicyMissing { object }),
-            Some(live) => {
-                difference(&pair.wanted, live).map(|field| Problem::PolicyDiffers { object, field })
-            }
+            None => Some(DoctorProblem::PolicyMissing { object }),
+            Some(live) => find_difference(&pair.wanted, live)
+                .map(|field| DoctorProblem::PolicyDiffers { object, field }),
         }
     });
     judged.collect()
 }
 
-fn unreadable(catalogue: &AddonCatalogue) -> Option<Problem> {
+fn unreadable_problem(catalogue: &AddonCatalogue) -> Option<DoctorProblem> {
     let metadata = &catalogue.metadata;
-    Some(Problem::Unreadable {
+    Some(DoctorProblem::Unreadable {
         resource: "addoncatalogue",
         object: InstallationName {
             namespace: metadata.namespace.clone().unwrap_or_default(),
@@ -231,10 +247,10 @@ fn unreadable(catalogue: &AddonCatalogue) -> Option<Problem> {
     })
 }
 
-fn duplicate(catalogue: &AddonCatalogue) -> Option<Problem> {
+fn duplicate_problem(catalogue: &AddonCatalogue) -> Option<DoctorProblem> {
     let status = catalogue.status.as_ref()?;
-    let raised = conditions::raised(&status.conditions, conditions::DUPLICATE)?;
-    Some(Problem::Duplicate {
+    let raised = conditions::find_raised(&status.conditions, conditions::DUPLICATE)?;
+    Some(DoctorProblem::Duplicate {
         catalogue: catalogue.metadata.name.clone().unwrap_or_default(),
         message: raised.message.clone(),
     })
@@ -242,14 +258,14 @@ fn duplicate(catalogue: &AddonCatalogue) -> Option<Problem> {
 
 /// Returns the path of the first field in which a live object differs from the wanted one. Fields that are not in the wanted object may
 /// have any value.
-fn difference(wanted: &Value, live: &Value) -> Option<String> {
+fn find_difference(wanted: &Value, live: &Value) -> Option<String> {
     let below = |name: &str, found: String| match found.is_empty() {
         true => name.to_owned(),
         false => format!("{name}.{found}"),
     };
     match (wanted, live) {
         (Value::Object(wanted), Value::Object(live)) => wanted.iter().find_map(|(name, wanted)| {
-            let found = difference(wanted, live.get(name).unwrap_or(&Value::Null))?;
+            let found = find_difference(wanted, live.get(name).unwrap_or(&Value::Null))?;
             Some(below(name, found))
         }),
         // Compared as a set: additions by others cannot be taken back, and do not weaken it.
@@ -260,14 +276,14 @@ fn difference(wanted: &Value, live: &Value) -> Option<String> {
         (Value::Array(wanted), Value::Array(live)) if wanted.len() == live.len() => {
             let mut pairs = wanted.iter().zip(live).enumerate();
             pairs.find_map(|(index, (wanted, live))| {
-                Some(below(&index.to_string(), difference(wanted, live)?))
+                Some(below(&index.to_string(), find_difference(wanted, live)?))
             })
         }
         _ => (wanted != live).then(String::new),
     }
 }
 
-fn name(object: &Value) -> String {
+fn object_name(object: &Value) -> String {
     text(&object["metadata"]["name"])
 }
 

@@ -18,25 +18,27 @@ use addons_plan::inventory::Inventory;
 use common::api::catalogue::Requirement;
 use common::api::installation::AddonInstallation;
 use common::api::names::field_manager;
-use common::catalogue::due::{Due, DueReason, due};
-use common::catalogue::select::{ClusterFacts, Request, Rules, choose, misfit};
-use common::catalogue::{Catalogue, Entry, label};
+use common::catalogue::due::{DueReason, DueVerdict, decide_due};
+use common::catalogue::select::{
+    ClusterVersions, EntryRequest, SelectionRules, choose, find_misfit,
+};
+use common::catalogue::{Catalogue, CatalogueEntry, version_label};
 use common::manifest::key::{Gvk, ObjectKey};
-use lifecycle::{Fate, Lifecycle, Release};
+use lifecycle::{ApiFate, KubernetesRelease, Lifecycle};
 
 /// The facts of the cluster before and after its upgrade.
 #[derive(Clone, Debug)]
-pub struct Clusters {
+pub struct UpgradeClusters {
     /// The cluster with its present release.
-    pub now: ClusterFacts,
+    pub now: ClusterVersions,
     /// The cluster with the future release.
-    pub then: ClusterFacts,
+    pub then: ClusterVersions,
 }
 
 /// A field manager, and the API version in which it last wrote an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Writer {
+pub struct ApiWriter {
     /// Its name.
     pub manager: String,
     /// The API version as in managedFields: `policy/v1beta1`.
@@ -45,7 +47,7 @@ pub struct Writer {
 
 /// The verdict on an installation, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Verdict {
+pub enum PreflightVerdict {
     /// Its version fits, and its APIs are served.
     Fits,
     /// It is not known.
@@ -56,7 +58,7 @@ pub enum Verdict {
 
 /// Whether the constraints of the installed version allow the release.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Constraint {
+pub enum ReleaseConstraint {
     /// They allow it, or do not mention it.
     Allows,
     /// They exclude it, with the reason.
@@ -68,7 +70,7 @@ pub enum Constraint {
 /// The version to upgrade to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "when", content = "version")]
-pub enum Remedy {
+pub enum UpgradeRemedy {
     /// It fits both releases: upgrade to it before the cluster.
     Before(String),
     /// It fits only the future release: upgrade to it right after the cluster.
@@ -78,7 +80,7 @@ pub enum Remedy {
 /// An API that an installation uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Used {
+pub struct UsedApi {
     /// The API.
     #[serde(flatten)]
     pub api: Gvk,
@@ -89,182 +91,191 @@ pub struct Used {
     pub managers: Vec<String>,
     /// Its state in the future release.
     #[serde(flatten)]
-    pub fate: Fate,
+    pub fate: ApiFate,
 }
 
 /// The result for one installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct PreflightFinding {
     /// The overall verdict.
-    pub verdict: Verdict,
+    pub verdict: PreflightVerdict,
     /// Whether the installed version allows the release.
-    pub constraint: Constraint,
+    pub constraint: ReleaseConstraint,
     /// The version to upgrade to; only if the installed one does not fit.
-    pub remedy: Option<Remedy>,
+    pub remedy: Option<UpgradeRemedy>,
     /// What that version requires of other add-ons.
     pub requires: Vec<Requirement>,
     /// The APIs of its objects, except those that are served without deprecation.
-    pub apis: Vec<Used>,
+    pub apis: Vec<UsedApi>,
     /// The APIs in which other managers write its objects. They do not affect the verdict, because most entries are outdated.
-    pub writers: Vec<Used>,
+    pub writers: Vec<UsedApi>,
 }
 
 /// Checks one installation. `catalogue`: its origin, or why that cannot be read; `None` for an origin without constraints.
 #[must_use]
-pub fn judge(
+pub fn check_installation(
     record: &AddonInstallation,
     catalogue: Option<Result<&Catalogue, String>>,
-    writers: &BTreeMap<ObjectKey, Vec<Writer>>,
-    clusters: &Clusters,
-    rules: Rules,
+    writers: &BTreeMap<ObjectKey, Vec<ApiWriter>>,
+    clusters: &UpgradeClusters,
+    rules: SelectionRules,
     table: &Lifecycle,
-) -> Finding {
-    let release = clusters.then.kubernetes.as_ref().map(Release::from);
-    let inventory = Inventory::of(record.status.as_ref());
-    let apis = release.map_or_else(Vec::new, |release| applied(&inventory, release, table));
+) -> PreflightFinding {
+    let release = clusters
+        .then
+        .kubernetes
+        .as_ref()
+        .map(KubernetesRelease::from);
+    let inventory = Inventory::from_status(record.status.as_ref());
+    let apis = release.map_or_else(Vec::new, |release| applied_apis(&inventory, release, table));
     let (constraint, fitting) = match catalogue {
-        None => (Constraint::Allows, None),
-        Some(Err(why)) => (Constraint::Unknown(why), None),
+        None => (ReleaseConstraint::Allows, None),
+        Some(Err(why)) => (ReleaseConstraint::Unknown(why), None),
         Some(Ok(catalogue)) => (
-            constraint(record, catalogue, clusters, rules),
-            remedy(record, catalogue, clusters, rules),
+            check_constraint(record, catalogue, clusters, rules),
+            find_remedy(record, catalogue, clusters, rules),
         ),
     };
-    let verdict = apis.iter().map(|used| verdict(&used.fate));
-    let verdict = verdict.fold(constraint.verdict(), Verdict::max);
-    let fitting = fitting.filter(|_| verdict == Verdict::DoesNotFit);
+    let verdict = apis.iter().map(|used| fate_verdict(&used.fate));
+    let verdict = verdict.fold(constraint.verdict(), PreflightVerdict::max);
+    let fitting = fitting.filter(|_| verdict == PreflightVerdict::DoesNotFit);
     let (remedy, requires) = fitting.unzip();
-    Finding {
+    PreflightFinding {
         verdict,
         remedy,
         requires: requires.unwrap_or_default(),
         constraint,
         writers: release.map_or_else(Vec::new, |release| {
-            written(record, &inventory, writers, release, table)
+            written_apis(record, &inventory, writers, release, table)
         }),
         apis,
     }
 }
 
-impl Constraint {
-    fn verdict(&self) -> Verdict {
+impl ReleaseConstraint {
+    fn verdict(&self) -> PreflightVerdict {
         match self {
-            Self::Allows => Verdict::Fits,
-            Self::Excludes(_) => Verdict::DoesNotFit,
-            Self::Unknown(_) => Verdict::Unknown,
+            Self::Allows => PreflightVerdict::Fits,
+            Self::Excludes(_) => PreflightVerdict::DoesNotFit,
+            Self::Unknown(_) => PreflightVerdict::Unknown,
         }
     }
 }
 
-fn verdict(fate: &Fate) -> Verdict {
+fn fate_verdict(fate: &ApiFate) -> PreflightVerdict {
     match fate {
-        Fate::Served | Fate::Deprecated { .. } => Verdict::Fits,
-        Fate::Unknown => Verdict::Unknown,
-        Fate::Removed { .. } | Fate::NotYet { .. } => Verdict::DoesNotFit,
+        ApiFate::Served | ApiFate::Deprecated { .. } => PreflightVerdict::Fits,
+        ApiFate::Unknown => PreflightVerdict::Unknown,
+        ApiFate::Removed { .. } | ApiFate::NotYet { .. } => PreflightVerdict::DoesNotFit,
     }
 }
 
 /// Returns whether the installed entry allows the release.
-fn constraint(
+fn check_constraint(
     record: &AddonInstallation,
     catalogue: &Catalogue,
-    clusters: &Clusters,
-    rules: Rules,
-) -> Constraint {
+    clusters: &UpgradeClusters,
+    rules: SelectionRules,
+) -> ReleaseConstraint {
     let Some(installed) = record.installed() else {
-        return Constraint::Unknown("nothing is installed yet".to_owned());
+        return ReleaseConstraint::Unknown("nothing is installed yet".to_owned());
     };
     let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
     let (version, id) = (some(&installed.version), some(&installed.id));
-    let request = Request {
+    let request = EntryRequest {
         addon: &record.spec.addon_ref.name,
         version: version.as_deref(),
         id: id.as_deref(),
         catalogue: record.spec.addon_ref.catalogue.as_deref(),
     };
-    let any = ClusterFacts::default();
+    let any = ClusterVersions::default();
     let Some(entry) = choose(&catalogue.entries, &request, &any, rules).chosen else {
-        if let Some(unread) = catalogue.unread(request.addon, request.catalogue) {
-            return Constraint::Unknown(unread.why.clone());
+        if let Some(unread) = catalogue.find_unread(request.addon, request.catalogue) {
+            return ReleaseConstraint::Unknown(unread.why.clone());
         }
-        return Constraint::Unknown(format!(
+        return ReleaseConstraint::Unknown(format!(
             "its origin no longer lists {}",
-            label(&installed.version, &installed.id)
+            version_label(&installed.version, &installed.id)
         ));
     };
-    match misfit(&entry.version.constraints, &clusters.then) {
+    match find_misfit(&entry.version.constraints, &clusters.then) {
         None if installed.helm_release.is_some() => {
-            Constraint::Unknown("helm keeps the list of its objects".to_owned())
+            ReleaseConstraint::Unknown("helm keeps the list of its objects".to_owned())
         }
-        None => Constraint::Allows,
-        Some(why) => Constraint::Excludes(why.to_string()),
+        None => ReleaseConstraint::Allows,
+        Some(why) => ReleaseConstraint::Excludes(why.to_string()),
     }
 }
 
 /// Returns the version to upgrade to, and what it requires.
-fn remedy(
+fn find_remedy(
     record: &AddonInstallation,
     catalogue: &Catalogue,
-    clusters: &Clusters,
-    rules: Rules,
-) -> Option<(Remedy, Vec<Requirement>)> {
-    let entry = next(record, catalogue, clusters, rules)?;
-    let version = label(&entry.version.version, &entry.version.id);
-    let remedy = match misfit(&entry.version.constraints, &clusters.now) {
-        None => Remedy::Before(version),
-        Some(_) => Remedy::After(version),
+    clusters: &UpgradeClusters,
+    rules: SelectionRules,
+) -> Option<(UpgradeRemedy, Vec<Requirement>)> {
+    let entry = next_entry(record, catalogue, clusters, rules)?;
+    let version = version_label(&entry.version.version, &entry.version.id);
+    let remedy = match find_misfit(&entry.version.constraints, &clusters.now) {
+        None => UpgradeRemedy::Before(version),
+        Some(_) => UpgradeRemedy::After(version),
     };
     Some((remedy, entry.version.requires.clone()))
 }
 
 /// Returns the newest version that is later than the installed one and fits both releases, otherwise the newest that fits the future one.
 #[must_use]
-pub fn next<'c>(
+pub fn next_entry<'c>(
     record: &AddonInstallation,
     catalogue: &'c Catalogue,
-    clusters: &Clusters,
-    rules: Rules,
-) -> Option<&'c Entry> {
-    let fits_now = |entry: &&Entry| misfit(&entry.version.constraints, &clusters.now).is_none();
+    clusters: &UpgradeClusters,
+    rules: SelectionRules,
+) -> Option<&'c CatalogueEntry> {
+    let fits_now =
+        |entry: &&CatalogueEntry| find_misfit(&entry.version.constraints, &clusters.now).is_none();
     let entries = || catalogue.entries.iter();
-    newer(record, entries().filter(fits_now), &clusters.then, rules)
-        .or_else(|| newer(record, entries(), &clusters.then, rules))
+    newest_fitting(record, entries().filter(fits_now), &clusters.then, rules)
+        .or_else(|| newest_fitting(record, entries(), &clusters.then, rules))
 }
 
 /// Returns the newest entry that is later than the installed one and fits a cluster.
-fn newer<'c>(
+fn newest_fitting<'c>(
     record: &AddonInstallation,
-    entries: impl Iterator<Item = &'c Entry>,
-    facts: &ClusterFacts,
-    rules: Rules,
-) -> Option<&'c Entry> {
+    entries: impl Iterator<Item = &'c CatalogueEntry>,
+    facts: &ClusterVersions,
+    rules: SelectionRules,
+) -> Option<&'c CatalogueEntry> {
     let installed = record.installed()?;
-    let request = Request {
+    let request = EntryRequest {
         addon: &record.spec.addon_ref.name,
         catalogue: record.spec.addon_ref.catalogue.as_deref(),
-        ..Request::default()
+        ..EntryRequest::default()
     };
     let choice = choose(entries, &request, facts, rules);
     let entry = choice.chosen?;
     let (spec, values) = (&record.spec, &installed.values_hash);
-    let due = due(installed, entry, spec, choice.rules, None, values);
+    let due = decide_due(installed, entry, spec, choice.rules, None, values);
     let reason = match due {
-        Due::Yes { reason } => reason,
-        Due::No | Due::Downgrade { .. } => return None,
+        DueVerdict::Yes { reason } => reason,
+        DueVerdict::No | DueVerdict::Downgrade { .. } => return None,
     };
     let is_other = matches!(reason, DueReason::Version { .. } | DueReason::Id { .. });
     is_other.then_some(entry)
 }
 
 /// Returns the APIs in which our objects were applied, except those that are served without deprecation.
-fn applied(inventory: &Inventory, release: Release, table: &Lifecycle) -> Vec<Used> {
+fn applied_apis(
+    inventory: &Inventory,
+    release: KubernetesRelease,
+    table: &Lifecycle,
+) -> Vec<UsedApi> {
     let mut counts: BTreeMap<Gvk, usize> = BTreeMap::new();
     for (key, item) in &inventory.objects {
         *counts.entry(api(key, &item.version)).or_default() += 1;
     }
     let used = counts.into_iter().filter_map(|(api, objects)| {
         let fate = table.fate(&api, release)?;
-        (fate != Fate::Served).then_some(Used {
+        (fate != ApiFate::Served).then_some(UsedApi {
             api,
             objects,
             managers: Vec::new(),
@@ -275,13 +286,13 @@ fn applied(inventory: &Inventory, release: Release, table: &Lifecycle) -> Vec<Us
 }
 
 /// Returns the APIs in which other managers write our objects, if they are deprecated or removed in the release.
-fn written(
+fn written_apis(
     record: &AddonInstallation,
     inventory: &Inventory,
-    writers: &BTreeMap<ObjectKey, Vec<Writer>>,
-    release: Release,
+    writers: &BTreeMap<ObjectKey, Vec<ApiWriter>>,
+    release: KubernetesRelease,
     table: &Lifecycle,
-) -> Vec<Used> {
+) -> Vec<UsedApi> {
     let metadata = &record.metadata;
     let own = field_manager(
         metadata.namespace.as_deref().unwrap_or_default(),
@@ -304,8 +315,8 @@ fn written(
     }
     let used = found.into_iter().filter_map(|(api, (objects, managers))| {
         let fate = table.fate(&api, release)?;
-        let is_trouble = matches!(fate, Fate::Deprecated { .. } | Fate::Removed { .. });
-        is_trouble.then_some(Used {
+        let is_trouble = matches!(fate, ApiFate::Deprecated { .. } | ApiFate::Removed { .. });
+        is_trouble.then_some(UsedApi {
             api,
             objects,
             managers: managers.into_iter().collect(),

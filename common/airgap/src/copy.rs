@@ -2,36 +2,36 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use addons_sources::Access;
+use addons_sources::SourceAccess;
 use addons_sources::layout::PartialArchive;
 use addons_sources::registry::manifest::image_digest;
 use addons_sources::registry::{RegistryClient, reference};
 use common::image::Image;
-use common::oci::layout::Named;
-use common::oci::manifest::{Descriptor, MAX_MANIFESTS, Manifest, ManifestError, is_digest};
+use common::oci::layout::NamedManifest;
+use common::oci::manifest::{Descriptor, MAX_MANIFESTS, OciManifest, OciManifestError, is_digest};
 use common::oci::referrers;
 
-use super::contents::Wanted;
-use super::meter::Meter;
-use super::{AirgapError, Progress, Report};
+use super::contents::ImageToCopy;
+use super::meter::CopyMeter;
+use super::{AirgapError, AirgapProgress, ReportAirgapProgress};
 
 /// Copies an image. Returns the names that the archive gets, that of the image first.
-pub(super) async fn copy(
+pub(super) async fn copy_image(
     partial: &mut PartialArchive,
-    wanted: &Wanted,
-    access: Access<'_>,
-    report: Report<'_>,
-) -> Result<Vec<Named>, AirgapError> {
-    let access = Access {
+    wanted: &ImageToCopy,
+    access: SourceAccess<'_>,
+    report: ReportAirgapProgress<'_>,
+) -> Result<Vec<NamedManifest>, AirgapError> {
+    let access = SourceAccess {
         credentials: wanted.credentials.as_deref(),
         reach: &wanted.reach,
         ..access
     };
     let name = wanted.image.to_string();
-    report(Progress::Copying { name: name.clone() });
+    report(AirgapProgress::Copying { name: name.clone() });
     let from = reference(&wanted.from.to_string())?;
     let registry = RegistryClient::open(&from, wanted.plain_http, &access)?;
-    let mut copy = Copy {
+    let mut copy = ImageCopy {
         registry,
         partial,
         image: &wanted.image,
@@ -40,21 +40,21 @@ pub(super) async fn copy(
         report,
         named: Vec::new(),
         seen: BTreeMap::new(),
-        left: VecDeque::new(),
+        queue: VecDeque::new(),
         found: 0,
         blobs: 0,
         bytes: 0,
         there: 0,
     };
-    copy.all().await?;
-    let Copy {
+    copy.copy_all().await?;
+    let ImageCopy {
         named,
         blobs,
         bytes,
         there,
         ..
     } = copy;
-    report(Progress::Copied {
+    report(AirgapProgress::Copied {
         name,
         blobs,
         bytes,
@@ -63,18 +63,18 @@ pub(super) async fn copy(
     Ok(named)
 }
 
-struct Copy<'a, 'p> {
+struct ImageCopy<'a, 'p> {
     registry: RegistryClient<'a>,
     partial: &'p mut PartialArchive,
     image: &'p Image,
     verified: &'p [String],
     name: &'p str,
-    report: Report<'p>,
-    named: Vec<Named>,
+    report: ReportAirgapProgress<'p>,
+    named: Vec<NamedManifest>,
     /// Copied manifests, by digest.
     seen: BTreeMap<String, Descriptor>,
     /// Manifests that still have to be fetched.
-    left: VecDeque<Found>,
+    queue: VecDeque<PendingManifest>,
     /// The number of manifests found so far.
     found: usize,
     blobs: usize,
@@ -83,7 +83,7 @@ struct Copy<'a, 'p> {
 }
 
 /// A manifest that still has to be fetched. Its bytes are not kept, because an index may list many large ones.
-struct Found {
+struct PendingManifest {
     /// Its digest or a tag.
     reference: String,
     /// Its size in bytes, if known.
@@ -94,58 +94,58 @@ struct Found {
     is_optional: bool,
 }
 
-impl Copy<'_, '_> {
-    async fn all(&mut self) -> Result<(), AirgapError> {
+impl ImageCopy<'_, '_> {
+    async fn copy_all(&mut self) -> Result<(), AirgapError> {
         let image = self.image.clone();
         let name = image.digest.as_ref().or(image.tag.as_ref());
         let reference = name.map_or("latest", String::as_str).to_owned();
-        self.add(Found {
+        self.enqueue(PendingManifest {
             reference,
             size: None,
             image: Some(image),
             is_optional: false,
         })?;
-        while let Some(found) = self.left.pop_front() {
-            self.manifest(found).await?;
+        while let Some(found) = self.queue.pop_front() {
+            self.copy_manifest(found).await?;
         }
         Ok(())
     }
 
     /// Copies a manifest with its blobs, unless it was copied already, and queues the manifests that belong to it.
-    async fn manifest(&mut self, found: Found) -> Result<(), AirgapError> {
+    async fn copy_manifest(&mut self, found: PendingManifest) -> Result<(), AirgapError> {
         if let Some(seen) = self.seen.get(&found.reference).cloned() {
-            return self.name(&found, &seen);
+            return self.record_name(&found, &seen);
         }
         let (digest, bytes) = if found.is_optional {
             let Some(original) = self.registry.find_manifest_bytes(&found.reference).await? else {
                 return Ok(());
             };
-            self.count()?;
+            self.count_manifest()?;
             original
         } else {
             self.registry.manifest_bytes(&found.reference).await?
         };
         // The image itself comes first; what belongs to it is copied only if its digest is right.
         if self.seen.is_empty() {
-            self.check(&digest, &bytes)?;
+            self.check_digest(&digest, &bytes)?;
         }
-        let manifest = self.read(&digest, &bytes)?;
+        let manifest = self.parse_manifest(&digest, &bytes)?;
         let descriptor = Descriptor {
             media_type: manifest.media_type.clone(),
             digest: digest.clone(),
             size: bytes.len() as u64,
         };
-        self.name(&found, &descriptor)?;
+        self.record_name(&found, &descriptor)?;
         if self.seen.insert(digest.clone(), descriptor).is_some() {
             return Ok(());
         }
-        self.needed(&manifest).await?;
+        self.copy_blobs(&manifest).await?;
         self.partial.put(&bytes)?;
-        self.referring(&digest).await
+        self.queue_referrers(&digest).await
     }
 
     /// Fails unless the digest is the verified one: the tag may have been moved since (semantics 17.3).
-    fn check(&self, digest: &str, bytes: &[u8]) -> Result<(), AirgapError> {
+    fn check_digest(&self, digest: &str, bytes: &[u8]) -> Result<(), AirgapError> {
         let image = image_digest(digest, bytes).unwrap_or_else(|_| digest.to_owned());
         match self.verified.iter().find(|verified| **verified != image) {
             None => Ok(()),
@@ -158,21 +158,21 @@ impl Copy<'_, '_> {
     }
 
     /// Copies the blobs of a manifest, and queues the manifests that it lists.
-    async fn needed(&mut self, manifest: &Manifest) -> Result<(), AirgapError> {
+    async fn copy_blobs(&mut self, manifest: &OciManifest) -> Result<(), AirgapError> {
         for blob in &manifest.blobs {
             if self.partial.has(blob) {
                 self.there += 1;
                 continue;
             }
             let bytes = self.registry.content(&blob.digest, blob.size, false);
-            let mut meter = Meter::new(self.report, self.name, blob.size);
-            let fetched = |done| meter.at(done);
+            let mut meter = CopyMeter::new(self.report, self.name, blob.size);
+            let fetched = |done| meter.report_progress(done);
             self.partial.fetch(blob, bytes.await?, fetched).await?;
             self.blobs += 1;
             self.bytes += blob.size;
         }
         for listed in &manifest.manifests {
-            self.add(Found {
+            self.enqueue(PendingManifest {
                 reference: listed.digest.clone(),
                 size: Some(listed.size),
                 image: None,
@@ -183,16 +183,16 @@ impl Copy<'_, '_> {
     }
 
     /// Queues the manifests that refer to a digest.
-    async fn referring(&mut self, digest: &str) -> Result<(), AirgapError> {
+    async fn queue_referrers(&mut self, digest: &str) -> Result<(), AirgapError> {
         for referrer in self.registry.referrers(digest).await? {
             if !is_digest(&referrer.digest) {
                 return Err(AirgapError::Manifest {
-                    name: self.by_digest(digest).to_string(),
-                    source: ManifestError::Digest(referrer.digest),
+                    name: self.image_by_digest(digest).to_string(),
+                    source: OciManifestError::Digest(referrer.digest),
                 });
             }
-            self.add(Found {
-                image: Some(self.by_digest(&referrer.digest)),
+            self.enqueue(PendingManifest {
+                image: Some(self.image_by_digest(&referrer.digest)),
                 reference: referrer.digest,
                 size: None,
                 is_optional: false,
@@ -204,7 +204,7 @@ impl Copy<'_, '_> {
                 digest: None,
                 ..self.image.clone()
             };
-            self.left.push_back(Found {
+            self.queue.push_back(PendingManifest {
                 reference: tag,
                 size: None,
                 image: Some(image),
@@ -215,13 +215,13 @@ impl Copy<'_, '_> {
     }
 
     /// Queues an existing manifest.
-    fn add(&mut self, found: Found) -> Result<(), AirgapError> {
-        self.count()?;
-        self.left.push_back(found);
+    fn enqueue(&mut self, found: PendingManifest) -> Result<(), AirgapError> {
+        self.count_manifest()?;
+        self.queue.push_back(found);
         Ok(())
     }
 
-    fn count(&mut self) -> Result<(), AirgapError> {
+    fn count_manifest(&mut self) -> Result<(), AirgapError> {
         self.found += 1;
         if self.found > MAX_MANIFESTS {
             let name = self.image.to_string();
@@ -231,29 +231,33 @@ impl Copy<'_, '_> {
     }
 
     /// Records the name of a manifest in the archive, if it gets one.
-    fn name(&mut self, found: &Found, descriptor: &Descriptor) -> Result<(), AirgapError> {
+    fn record_name(
+        &mut self,
+        found: &PendingManifest,
+        descriptor: &Descriptor,
+    ) -> Result<(), AirgapError> {
         if let Some(wanted) = found.size.filter(|size| *size != descriptor.size) {
             return Err(AirgapError::Size {
-                name: self.by_digest(&descriptor.digest).to_string(),
+                name: self.image_by_digest(&descriptor.digest).to_string(),
                 found: descriptor.size,
                 wanted,
             });
         }
         if let Some(image) = found.image.clone() {
             let descriptor = descriptor.clone();
-            self.named.push(Named { image, descriptor });
+            self.named.push(NamedManifest { image, descriptor });
         }
         Ok(())
     }
 
-    fn read(&self, digest: &str, bytes: &[u8]) -> Result<Manifest, AirgapError> {
-        Manifest::read(bytes).map_err(|source| AirgapError::Manifest {
-            name: self.by_digest(digest).to_string(),
+    fn parse_manifest(&self, digest: &str, bytes: &[u8]) -> Result<OciManifest, AirgapError> {
+        OciManifest::read(bytes).map_err(|source| AirgapError::Manifest {
+            name: self.image_by_digest(digest).to_string(),
             source,
         })
     }
 
-    fn by_digest(&self, digest: &str) -> Image {
+    fn image_by_digest(&self, digest: &str) -> Image {
         Image {
             tag: None,
             digest: Some(digest.to_owned()),

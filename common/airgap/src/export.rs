@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::site;
-use addons_render::package::{File, Package};
+use addons_render::package::{Package, PackagedFile};
 use addons_sources::layout::PartialArchive;
 use addons_sources::{archive, url};
 use common::api::catalogue::Source;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::catalogue::author::Typed;
 use common::oci::CATALOGUE_FILE;
-use common::oci::layout::Named;
+use common::oci::layout::NamedManifest;
 
-use super::contents::{AtSite, Contents, Wanted, of, of_object};
-use super::{AirgapError, Progress, Report, copy};
+use super::contents::{AddonContents, ImageToCopy, SiteSource, image_to_copy, read_contents};
+use super::{AirgapError, AirgapProgress, ReportAirgapProgress, copy};
 use addons_operation::context::Context;
 
 /// Media types of the artifacts in an archive.
-const PACKAGE: &str = "application/vnd.kubectl-addons.package.v1";
-const CATALOGUE: &str = "application/vnd.kubectl-addons.catalogue.v1";
+const PACKAGE_TYPE: &str = "application/vnd.kubectl-addons.package.v1";
+const CATALOGUE_TYPE: &str = "application/vnd.kubectl-addons.catalogue.v1";
 
 /// What an archive is to contain.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct ExportRequest<'a> {
     /// The add-ons, each at one version.
-    pub entries: &'a [Entry],
+    pub entries: &'a [CatalogueEntry],
     /// The Kubernetes version to render for; `None` = the version of the cluster.
     pub kubernetes: Option<&'a str>,
     /// Images in addition to those of the objects.
@@ -51,50 +51,52 @@ pub struct Exported {
 /// [`AirgapError`]. What was fetched stays in the folder `ARCHIVE.partial`.
 pub async fn export(
     ctx: &Context,
-    request: &Request<'_>,
+    request: &ExportRequest<'_>,
     archive: &Path,
-    report: Report<'_>,
+    report: ReportAirgapProgress<'_>,
 ) -> Result<Exported, AirgapError> {
-    let mut wanted = BTreeMap::<String, Wanted>::new();
+    let mut wanted = BTreeMap::<String, ImageToCopy>::new();
     let mut contents = Vec::with_capacity(request.entries.len());
     for entry in request.entries {
-        let mut found = of(ctx, entry, request.kubernetes).await?;
+        let mut found = read_contents(ctx, entry, request.kubernetes).await?;
         for warning in std::mem::take(&mut found.warnings) {
-            report(Progress::Warning(warning));
+            report(AirgapProgress::Warning(warning));
         }
         for one in std::mem::take(&mut found.wanted) {
-            add(&mut wanted, one);
+            add_image(&mut wanted, one);
         }
         contents.push((entry, found));
     }
     for image in request.images {
-        let one = of_object(image, None, ctx.opened()).map_err(|source| AirgapError::Image {
-            needed_by: "--image".to_owned(),
-            source,
+        let one = image_to_copy(image, None, ctx.reach_of_opened()).map_err(|source| {
+            AirgapError::Image {
+                needed_by: "--image".to_owned(),
+                source,
+            }
         })?;
-        add(&mut wanted, one);
+        add_image(&mut wanted, one);
     }
     let mut partial = PartialArchive::open(archive)?;
-    let mut named = Vec::<Named>::new();
+    let mut named = Vec::<NamedManifest>::new();
     for one in wanted.values() {
         let access = ctx.access(&one.reach);
-        named.extend(copy::copy(&mut partial, one, access, report).await?);
+        named.extend(copy::copy_image(&mut partial, one, access, report).await?);
     }
     let referrers = named.len() - wanted.len();
     let mut listed = Vec::with_capacity(contents.len());
     for (entry, contents) in contents {
-        let source = packaged(&mut partial, &mut named, entry, contents)?;
+        let source = put_source(&mut partial, &mut named, entry, contents)?;
         listed.push((entry.clone(), source));
     }
     // The catalogue is added last, so that a site has everything that its catalogue lists.
     let name = archive.file_name().map(|name| name.to_string_lossy());
     let image = site::catalogue_name(&name.unwrap_or_default());
-    let object = site::catalogue(image.tag.as_deref().unwrap_or_default(), listed);
+    let object = site::site_catalogue(image.tag.as_deref().unwrap_or_default(), listed);
     let text = serde_saphyr::to_string(&object);
     let text = text.map_err(|error| AirgapError::Catalogue(error.to_string()))?;
     let files = catalogue_files(ctx, text, request.indexes).await?;
-    let descriptor = partial.put_files(CATALOGUE, &files)?;
-    named.push(Named { image, descriptor });
+    let descriptor = partial.put_files(CATALOGUE_TYPE, &files)?;
+    named.push(NamedManifest { image, descriptor });
     Ok(Exported {
         images: named.len() - referrers,
         referrers,
@@ -103,27 +105,27 @@ pub async fn export(
 }
 
 /// Adds an image to copy. If several add-ons need it, it is copied once, and must have the digest that each of them was verified with.
-fn add(wanted: &mut BTreeMap<String, Wanted>, mut one: Wanted) {
+fn add_image(wanted: &mut BTreeMap<String, ImageToCopy>, mut one: ImageToCopy) {
     let verified = std::mem::take(&mut one.verified);
     let known = wanted.entry(one.image.to_string()).or_insert(one);
     known.verified.extend(verified);
 }
 
 /// Returns the source of an add-on at the site. If it is in no registry, its files are added as an artifact.
-fn packaged(
+fn put_source(
     partial: &mut PartialArchive,
-    named: &mut Vec<Named>,
-    entry: &Entry,
-    contents: Contents,
+    named: &mut Vec<NamedManifest>,
+    entry: &CatalogueEntry,
+    contents: AddonContents,
 ) -> Result<Source, AirgapError> {
-    let (files, file) = match contents.at_site {
-        AtSite::Kept(source) => return Ok(*source),
-        AtSite::Files { files, file } => (files, file),
+    let (files, file) = match contents.site_source {
+        SiteSource::Kept(source) => return Ok(*source),
+        SiteSource::Files { files, file } => (files, file),
     };
-    let descriptor = partial.put_files(PACKAGE, &files)?;
-    let image = site::package(&entry.addon, &descriptor.digest);
+    let descriptor = partial.put_files(PACKAGE_TYPE, &files)?;
+    let image = site::package_image(&entry.addon, &descriptor.digest);
     let source = site::package_source(&image, file.as_deref());
-    named.push(Named { image, descriptor });
+    named.push(NamedManifest { image, descriptor });
     Ok(source)
 }
 
@@ -133,7 +135,7 @@ async fn catalogue_files(
     text: String,
     indexes: &[Typed],
 ) -> Result<Package, AirgapError> {
-    let mut files = vec![File {
+    let mut files = vec![PackagedFile {
         path: CATALOGUE_FILE.to_owned(),
         bytes: text.into_bytes(),
     }];
@@ -145,15 +147,15 @@ async fn catalogue_files(
         if is_folder || archive::is_archive(&location) {
             continue;
         }
-        let reach = ctx.typed(index);
+        let reach = ctx.reach_of_typed(index);
         let fetched = url::fetch(&location, &ctx.access(&reach)).await;
         let fetched = fetched.map_err(addons_operation::error::OperationError::from)?;
-        files.push(File {
+        files.push(PackagedFile {
             path: format!("original-{}.yaml", number + 1),
             bytes: fetched.bytes,
         });
     }
-    Package::folder(files).map_err(|source| AirgapError::Package {
+    Package::from_folder(files).map_err(|source| AirgapError::Package {
         addon: CATALOGUE_FILE.to_owned(),
         source,
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::site;
-use addons_sources::Access;
+use addons_sources::SourceAccess;
 use addons_sources::layout::{LayoutArchive, StoredManifest};
 use addons_sources::location;
 use addons_sources::registry::push::PushOutcome;
@@ -14,8 +14,8 @@ use common::oci::manifest::{Descriptor, INDEX};
 use common::oci::{CATALOGUE_FILE, referrers};
 use common::registry::Registry;
 
-use super::meter::Meter;
-use super::{AirgapError, Progress, Report};
+use super::meter::CopyMeter;
+use super::{AirgapError, AirgapProgress, ReportAirgapProgress};
 use addons_operation::context::Context;
 
 /// Counts and names of a finished import.
@@ -43,34 +43,34 @@ pub async fn import(
     ctx: &Context,
     path: &Path,
     registry: &Registry,
-    report: Report<'_>,
+    report: ReportAirgapProgress<'_>,
 ) -> Result<Imported, AirgapError> {
-    report(Progress::Verifying);
+    report(AirgapProgress::Verifying);
     let archive = LayoutArchive::open(path)?;
-    let targets = site::targets(archive.named(), registry)?;
+    let targets = site::list_targets(archive.named(), registry)?;
     // Read before anything is pushed, because the archive may still have to be refused.
     let catalogue = targets
         .iter()
         .rfind(|target| site::is_catalogue(&target.named.image));
     let addons = match catalogue {
-        Some(catalogue) => addons(&archive, &catalogue.named.descriptor)?,
+        Some(catalogue) => list_addons(&archive, &catalogue.named.descriptor)?,
         None => Vec::new(),
     };
-    let reach = ctx.opened();
-    let mut import = Import {
+    let reach = ctx.reach_of_opened();
+    let mut import = ArchiveImport {
         archive: &archive,
         access: ctx.access(&reach),
         report,
-        at: BTreeMap::new(),
+        repository_of_blob: BTreeMap::new(),
         done: Imported::default(),
     };
     for target in &targets {
         let name = target.image.to_string();
-        report(Progress::Copying { name: name.clone() });
+        report(AirgapProgress::Copying { name: name.clone() });
         let before = import.done.clone();
         import.push(&target.image, &target.named.descriptor).await?;
         import.done.images += 1;
-        report(Progress::Copied {
+        report(AirgapProgress::Copied {
             name,
             blobs: import.done.sent - before.sent,
             bytes: import.done.bytes - before.bytes,
@@ -84,16 +84,16 @@ pub async fn import(
     })
 }
 
-struct Import<'a> {
+struct ArchiveImport<'a> {
     archive: &'a LayoutArchive,
-    access: Access<'a>,
-    report: Report<'a>,
+    access: SourceAccess<'a>,
+    report: ReportAirgapProgress<'a>,
     /// A repository that has the blob, by digest.
-    at: BTreeMap<String, String>,
+    repository_of_blob: BTreeMap<String, String>,
     done: Imported,
 }
 
-impl Import<'_> {
+impl ArchiveImport<'_> {
     async fn push(&mut self, image: &Image, root: &Descriptor) -> Result<(), AirgapError> {
         let reference = reference(&image.to_string())?;
         let plain = is_of_this_machine(&image.host);
@@ -107,7 +107,7 @@ impl Import<'_> {
             let is_root = *digest == root.digest;
             let tag = image.tag.as_deref().filter(|_| is_root);
             let name = tag.unwrap_or(digest);
-            self.blobs(&mut remote, image, &stored).await?;
+            self.push_blobs(&mut remote, image, &stored).await?;
             let former = remote.find_digest(name).await?;
             if former.as_ref() != Some(digest) {
                 let media_type = &stored.manifest.media_type;
@@ -115,15 +115,15 @@ impl Import<'_> {
                 remote.push_manifest(name, media_type, bytes).await?;
                 if let Some(former) = former {
                     let name = image.to_string();
-                    (self.report)(Progress::Moved { name, former });
+                    (self.report)(AirgapProgress::Moved { name, former });
                 }
             }
-            refer(&mut remote, &stored).await?;
+            push_referrers_list(&mut remote, &stored).await?;
         }
         Ok(())
     }
 
-    async fn blobs(
+    async fn push_blobs(
         &mut self,
         remote: &mut RegistryClient<'_>,
         image: &Image,
@@ -131,11 +131,14 @@ impl Import<'_> {
     ) -> Result<(), AirgapError> {
         let name = image.to_string();
         for blob in &stored.manifest.blobs {
-            let mut meter = Meter::new(self.report, &name, blob.size);
-            let beside = self.at.get(&blob.digest).map(String::as_str);
+            let mut meter = CopyMeter::new(self.report, &name, blob.size);
+            let beside = self
+                .repository_of_blob
+                .get(&blob.digest)
+                .map(String::as_str);
             let beside = beside.filter(|beside| *beside != image.repository);
             let bytes = self.archive.blob(&blob.digest)?;
-            let sent = |done| meter.at(done);
+            let sent = |done| meter.report_progress(done);
             let pushed = remote.push_blob(&blob.digest, blob.size, beside, bytes, sent);
             if pushed.await? == PushOutcome::Sent {
                 self.done.sent += 1;
@@ -144,14 +147,15 @@ impl Import<'_> {
                 self.done.there += 1;
             }
             let repository = image.repository.clone();
-            self.at.insert(blob.digest.clone(), repository);
+            self.repository_of_blob
+                .insert(blob.digest.clone(), repository);
         }
         Ok(())
     }
 }
 
 /// Adds a referrer to the list under the tag of its subject, unless the registry keeps such a list itself.
-async fn refer(
+async fn push_referrers_list(
     remote: &mut RegistryClient<'_>,
     stored: &StoredManifest,
 ) -> Result<(), AirgapError> {
@@ -161,10 +165,10 @@ async fn refer(
     if remote.lists_referrers(subject).await? {
         return Ok(());
     }
-    let tag = referrers::tag(subject);
+    let tag = referrers::referrers_tag(subject);
     let list = remote.find_manifest_bytes(&tag).await?;
     let list = list.as_ref().map(|(_, bytes)| bytes.as_slice());
-    let longer = referrers::with(list, &stored.descriptor, &stored.manifest);
+    let longer = referrers::add_referrer(list, &stored.descriptor, &stored.manifest);
     let longer = longer.map_err(|source| AirgapError::Manifest {
         name: tag.clone(),
         source,
@@ -176,7 +180,10 @@ async fn refer(
 }
 
 /// Returns the names of the add-ons that the catalogue of an archive lists.
-fn addons(archive: &LayoutArchive, catalogue: &Descriptor) -> Result<Vec<String>, AirgapError> {
+fn list_addons(
+    archive: &LayoutArchive,
+    catalogue: &Descriptor,
+) -> Result<Vec<String>, AirgapError> {
     let wrong = |why: String| AirgapError::Catalogue(format!("{why}; nothing was pushed"));
     let files = archive.files(&catalogue.digest)?;
     let Some(file) = files.get(CATALOGUE_FILE) else {
@@ -191,14 +198,14 @@ fn addons(archive: &LayoutArchive, catalogue: &Descriptor) -> Result<Vec<String>
 #[cfg(test)]
 mod tests {
     use addons_engine::Cluster;
-    use addons_render::package::{File, Package};
+    use addons_render::package::{Package, PackagedFile};
     use addons_sources::layout::PartialArchive;
     use addons_sources::scratch::Scratch;
-    use common::oci::layout::Named;
+    use common::oci::layout::NamedManifest;
     use futures::FutureExt as _;
 
     use super::*;
-    use addons_operation::context::Settings;
+    use addons_operation::context::ContextSettings;
     use addons_operation::error::BoxError;
 
     /// An archive with an image and a catalogue of this text.
@@ -207,10 +214,10 @@ mod tests {
         let mut put = |image: Image, path: &str, text: &str| {
             let bytes = text.as_bytes().to_vec();
             let path = path.to_owned();
-            let files = Package::folder(vec![File { path, bytes }]).unwrap();
+            let files = Package::from_folder(vec![PackagedFile { path, bytes }]).unwrap();
             let descriptor = partial.put_files("application/vnd.example", &files);
             let descriptor = descriptor.unwrap();
-            Named { image, descriptor }
+            NamedManifest { image, descriptor }
         };
         let image = Image::parse("quay.io/a/b:1").unwrap();
         let named = [
@@ -228,14 +235,14 @@ mod tests {
         let path = folder.path().join("site.tar");
         archive(&path, "kind: Deployment\n");
         let connect = || async { Err::<Cluster, _>(BoxError::from("no cluster")) }.boxed();
-        let ctx = Context::connecting(Box::new(connect), Settings::default());
+        let ctx = Context::connecting(Box::new(connect), ContextSettings::default());
         let registry: Registry = "127.0.0.1:1/site".parse().unwrap();
         let said = std::sync::Mutex::new(Vec::new());
-        let report = |progress: Progress| said.lock().unwrap().push(progress);
+        let report = |progress: AirgapProgress| said.lock().unwrap().push(progress);
         let error = import(&ctx, &path, &registry, &report).await.unwrap_err();
         assert!(matches!(error, AirgapError::Catalogue(_)), "{error}");
         let text = error.to_string();
         assert!(text.ends_with("; nothing was pushed"), "{text}");
-        assert_eq!(said.into_inner().unwrap(), [Progress::Verifying]);
+        assert_eq!(said.into_inner().unwrap(), [AirgapProgress::Verifying]);
     }
 }

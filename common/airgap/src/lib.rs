@@ -11,16 +11,16 @@ pub mod site;
 use crate::site::NameError;
 use addons_render::package::PackageError;
 use addons_sources::layout::LayoutArchiveError;
-use addons_sources::registry::RegistryError;
+use addons_sources::registry::RegistryAccessError;
 use addons_sources::registry::push::PushError;
 use common::image::ImageError;
-use common::oci::manifest::{MAX_MANIFESTS, ManifestError};
+use common::oci::manifest::{MAX_MANIFESTS, OciManifestError};
 
 use addons_operation::error::OperationError;
 
 /// An event during an export or import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum AirgapProgress {
     /// An image or artifact is being copied to the archive or to the registry.
     Copying {
         /// Its name.
@@ -60,7 +60,7 @@ pub enum Progress {
 }
 
 /// Receives progress events.
-pub type Report<'a> = &'a (dyn Fn(Progress) + Sync);
+pub type ReportAirgapProgress<'a> = &'a (dyn Fn(AirgapProgress) + Sync);
 
 /// Why an export or an import failed.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub enum AirgapError {
     Operation(Box<OperationError>),
     /// A registry cannot be read.
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(#[from] RegistryAccessError),
     /// A registry refuses a push.
     #[error(transparent)]
     Push(#[from] PushError),
@@ -93,7 +93,7 @@ pub enum AirgapError {
         name: String,
         /// Why.
         #[source]
-        source: ManifestError,
+        source: OciManifestError,
     },
     /// A manifest does not have the size that the index lists.
     #[error("{name} has {found} bytes instead of {wanted}: the content of the registry is damaged")]

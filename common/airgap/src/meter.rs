@@ -2,39 +2,39 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Progress, Report};
+use super::{AirgapProgress, ReportAirgapProgress};
 
 /// Interval between two reports.
-const PAUSE: Duration = Duration::from_secs(10);
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Reports the copy of one blob.
-pub(super) struct Meter<'a> {
-    report: Report<'a>,
+pub(super) struct CopyMeter<'a> {
+    report: ReportAirgapProgress<'a>,
     name: &'a str,
     size: u64,
     pause: Duration,
     last: Instant,
 }
 
-impl<'a> Meter<'a> {
+impl<'a> CopyMeter<'a> {
     /// Returns a meter for a blob of this size. `name`: the image that it belongs to.
-    pub(super) fn new(report: Report<'a>, name: &'a str, size: u64) -> Self {
+    pub(super) fn new(report: ReportAirgapProgress<'a>, name: &'a str, size: u64) -> Self {
         Self {
             report,
             name,
             size,
-            pause: PAUSE,
+            pause: REPORT_INTERVAL,
             last: Instant::now(),
         }
     }
 
     /// Reports that `done` bytes are copied, if the last report is long enough ago.
-    pub(super) fn at(&mut self, done: u64) {
+    pub(super) fn report_progress(&mut self, done: u64) {
         if self.last.elapsed() < self.pause {
             return;
         }
         self.last = Instant::now();
-        (self.report)(Progress::Blob {
+        (self.report)(AirgapProgress::Blob {
             name: self.name.to_owned(),
             done,
             size: self.size,
@@ -50,19 +50,19 @@ mod tests {
 
     #[test]
     fn what_takes_long_is_reported_and_what_is_quick_is_not() {
-        for (pause, expected) in [(Duration::ZERO, &[1, 2][..]), (PAUSE, &[])] {
+        for (pause, expected) in [(Duration::ZERO, &[1, 2][..]), (REPORT_INTERVAL, &[])] {
             let said = Mutex::new(Vec::new());
             let report = |progress| {
-                if let Progress::Blob { done, size: 3, .. } = progress {
+                if let AirgapProgress::Blob { done, size: 3, .. } = progress {
                     said.lock().unwrap().push(done);
                 }
             };
-            let mut meter = Meter {
+            let mut meter = CopyMeter {
                 pause,
-                ..Meter::new(&report, "web", 3)
+                ..CopyMeter::new(&report, "web", 3)
             };
-            meter.at(1);
-            meter.at(2);
+            meter.report_progress(1);
+            meter.report_progress(2);
             assert_eq!(said.into_inner().unwrap(), expected, "{pause:?}");
         }
     }

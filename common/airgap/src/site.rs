@@ -11,9 +11,9 @@ use common::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, DockerSource, MergedFrom, Source, SourceKind,
 };
 use common::api::names::installation_name;
-use common::catalogue::{Entry, Origin};
+use common::catalogue::{CatalogueEntry, Origin};
 use common::image::{Image, ImageError};
-use common::oci::layout::Named;
+use common::oci::layout::NamedManifest;
 use common::registry::Registry;
 
 /// The host of artifacts that exist only in archives.
@@ -55,9 +55,9 @@ pub enum NameError {
 
 /// An image of an archive and its name at the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct SiteTarget<'a> {
     /// The image as the archive names it.
-    pub named: &'a Named,
+    pub named: &'a NamedManifest,
     /// Its name at the site.
     pub image: Image,
 }
@@ -66,11 +66,14 @@ pub struct Target<'a> {
 ///
 /// # Errors
 /// [`NameError`]. An image that was skipped would be missing when an add-on is installed.
-pub fn targets<'a>(named: &'a [Named], registry: &Registry) -> Result<Vec<Target<'a>>, NameError> {
-    let mut known = BTreeMap::<String, &Named>::new();
+pub fn list_targets<'a>(
+    named: &'a [NamedManifest],
+    registry: &Registry,
+) -> Result<Vec<SiteTarget<'a>>, NameError> {
+    let mut known = BTreeMap::<String, &NamedManifest>::new();
     let mut targets = Vec::with_capacity(named.len());
     for one in named {
-        let image = at(&one.image, registry).map_err(|why| NameError::Invalid {
+        let image = site_image(&one.image, registry).map_err(|why| NameError::Invalid {
             image: one.image.to_string(),
             registry: registry.to_string(),
             why,
@@ -87,7 +90,7 @@ pub fn targets<'a>(named: &'a [Named], registry: &Registry) -> Result<Vec<Target
             Some(_) => continue,
             None => drop(known.insert(name, one)),
         }
-        targets.push(Target { named: one, image });
+        targets.push(SiteTarget { named: one, image });
     }
     Ok(targets)
 }
@@ -96,7 +99,7 @@ pub fn targets<'a>(named: &'a [Named], registry: &Registry) -> Result<Vec<Target
 ///
 /// # Errors
 /// [`ImageError`] if the path is too long.
-pub fn at(image: &Image, registry: &Registry) -> Result<Image, ImageError> {
+pub fn site_image(image: &Image, registry: &Registry) -> Result<Image, ImageError> {
     Image::parse(&registry.rewrite(&image.to_string())?)
 }
 
@@ -104,7 +107,7 @@ pub fn at(image: &Image, registry: &Registry) -> Result<Image, ImageError> {
 ///
 /// # Errors
 /// [`ImageError`].
-pub fn pulled(text: &str) -> Result<Image, ImageError> {
+pub fn parse_pulled_image(text: &str) -> Result<Image, ImageError> {
     let mut image = Image::parse(text)?;
     match (&image.digest, &image.tag) {
         (Some(_), _) => image.tag = None,
@@ -116,7 +119,7 @@ pub fn pulled(text: &str) -> Result<Image, ImageError> {
 
 /// Returns the name of the artifact with the files of an add-on, by its digest.
 #[must_use]
-pub fn package(addon: &str, digest: &str) -> Image {
+pub fn package_image(addon: &str, digest: &str) -> Image {
     Image {
         host: HOST.to_owned(),
         repository: format!("kubectl-addons/packages/{}", installation_name(addon)),
@@ -162,7 +165,7 @@ pub fn package_source(image: &Image, file: Option<&str>) -> Source {
 /// Returns a registry source as the site uses it: without its credentials Secret, which does not exist there, and at the version in the
 /// archive.
 #[must_use]
-pub fn kept(source: &Source, version: Option<&str>) -> Source {
+pub fn site_source(source: &Source, version: Option<&str>) -> Source {
     let mut kept = source.clone();
     if let Some(docker) = &mut kept.docker {
         (docker.auth, docker.plain_http) = (None, false);
@@ -178,9 +181,9 @@ pub fn kept(source: &Source, version: Option<&str>) -> Source {
 ///
 /// # Errors
 /// [`ImageError`].
-pub fn in_registry(source: &Source, version: &str) -> Result<Option<Image>, ImageError> {
+pub fn registry_image(source: &Source, version: &str) -> Result<Option<Image>, ImageError> {
     match source.kind() {
-        Ok(SourceKind::Docker(docker)) => pulled(docker.image.trim()).map(Some),
+        Ok(SourceKind::Docker(docker)) => parse_pulled_image(docker.image.trim()).map(Some),
         Ok(SourceKind::Helm(helm)) => {
             let Some(path) = helm.url.strip_prefix("oci://") else {
                 return Ok(None);
@@ -200,7 +203,7 @@ fn is_package(source: &Source) -> bool {
 }
 
 /// Returns the name of the catalogue of an entry; for an index, the name of its file.
-fn from(origin: &Origin) -> String {
+fn origin_name(origin: &Origin) -> String {
     let location = match origin {
         Origin::Catalogue { name, .. } => return name.clone(),
         Origin::Index { location } => location,
@@ -213,14 +216,17 @@ fn from(origin: &Origin) -> String {
 
 /// Returns the catalogue of the site: the exported versions, each with its source at the site and the signature policy of its catalogue.
 #[must_use]
-pub fn catalogue(name: &str, entries: impl IntoIterator<Item = (Entry, Source)>) -> AddonCatalogue {
+pub fn site_catalogue(
+    name: &str,
+    entries: impl IntoIterator<Item = (CatalogueEntry, Source)>,
+) -> AddonCatalogue {
     let mut addons = Vec::<Addon>::new();
     for (entry, source) in entries {
         let mut version = entry.version;
         version.merged_from = match is_package(&source) {
             true => None,
             false => entry.signature.map(|policy| MergedFrom {
-                catalogue: from(&entry.origin),
+                catalogue: origin_name(&entry.origin),
                 registry: None,
                 signature: Some(Arc::unwrap_or_clone(policy)),
             }),
@@ -250,9 +256,9 @@ mod tests {
     use super::*;
     use common::oci::manifest::{Descriptor, IMAGE};
 
-    fn named(name: &str, digit: &str) -> Named {
-        Named {
-            image: pulled(name).unwrap(),
+    fn named(name: &str, digit: &str) -> NamedManifest {
+        NamedManifest {
+            image: parse_pulled_image(name).unwrap(),
             descriptor: Descriptor {
                 media_type: IMAGE.to_owned(),
                 digest: format!("sha256:{}", digit.repeat(64)),
@@ -273,10 +279,10 @@ mod tests {
                 &format!("mirror.example.org/site/a/b@{digest}"),
             ),
         ] {
-            let image = pulled(name).unwrap();
-            assert_eq!(at(&image, &registry).unwrap().to_string(), expected);
+            let image = parse_pulled_image(name).unwrap();
+            assert_eq!(site_image(&image, &registry).unwrap().to_string(), expected);
         }
-        let catalogue = at(&catalogue_name("my site.tar"), &registry).unwrap();
+        let catalogue = site_image(&catalogue_name("my site.tar"), &registry).unwrap();
         let expected = "mirror.example.org/site/kubectl-addons/catalogue:mysite";
         assert_eq!(catalogue.to_string(), expected);
         assert_eq!(catalogue_name(".tar").tag.as_deref(), Some("latest"));
@@ -286,9 +292,9 @@ mod tests {
     fn one_name_is_one_image() {
         let registry: Registry = "m.example".parse().unwrap();
         let same = [named("quay.io/a/b:1", "a"), named("ghcr.io/a/b:1", "a")];
-        assert_eq!(targets(&same, &registry).unwrap().len(), 1);
+        assert_eq!(list_targets(&same, &registry).unwrap().len(), 1);
         let other = [named("quay.io/a/b:1", "a"), named("ghcr.io/a/b:1", "b")];
-        let error = targets(&other, &registry).unwrap_err();
+        let error = list_targets(&other, &registry).unwrap_err();
         let expected = NameError::Same {
             name: "m.example/a/b:1".to_owned(),
             first: "quay.io/a/b:1".to_owned(),
@@ -302,9 +308,9 @@ mod tests {
         let long = format!("quay.io/{}:1", "a".repeat(251));
         let named = [named("quay.io/a/b:1", "a"), named(&long, "b")];
         let registry: Registry = "m.example/sit".parse().unwrap();
-        assert_eq!(targets(&named, &registry).unwrap().len(), 2);
+        assert_eq!(list_targets(&named, &registry).unwrap().len(), 2);
         let registry: Registry = "m.example/site".parse().unwrap();
-        let error = targets(&named, &registry).unwrap_err().to_string();
+        let error = list_targets(&named, &registry).unwrap_err().to_string();
         assert!(error.starts_with(&long), "{error}");
         let expected = "its repository has more than 255 characters; import the archive to a shorter path than m.example/site";
         assert!(error.ends_with(expected), "{error}");
@@ -334,9 +340,9 @@ mod tests {
             ),
         ] {
             let source: Source = serde_json::from_value(source).unwrap();
-            let found = in_registry(&source, version.unwrap_or_default()).unwrap();
+            let found = registry_image(&source, version.unwrap_or_default()).unwrap();
             assert_eq!(found.map(|it| it.to_string()).as_deref(), image);
-            let kept = serde_json::to_value(kept(&source, version)).unwrap();
+            let kept = serde_json::to_value(site_source(&source, version)).unwrap();
             assert_eq!(kept, kept_as);
         }
     }

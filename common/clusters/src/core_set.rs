@@ -29,7 +29,7 @@ use document::KEY_RULES;
 
 /// The reason why the core set of a cluster is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unknown {
+pub enum UnknownCoreSet {
     /// A ConfigMap, or its key, is missing or empty.
     #[error(
         "ConfigMap {config_map}: data[{key}]: it is missing or empty; write [] where there are no core add-ons"
@@ -70,9 +70,9 @@ pub enum Unknown {
         /// The add-on.
         addon: String,
         /// The first source.
-        one: Source,
+        one: CoreAddonSource,
         /// The second source.
-        other: Source,
+        other: CoreAddonSource,
     },
     /// The conditions could not be evaluated at all.
     #[error(
@@ -92,7 +92,7 @@ pub enum Unknown {
     OtherCluster(Box<OtherCluster>),
 }
 
-impl Unknown {
+impl UnknownCoreSet {
     /// Returns the ConfigMap that an administrator has to look at.
     #[must_use]
     pub fn config_map(&self) -> &'static str {
@@ -109,14 +109,14 @@ impl Unknown {
 
 /// A source that lists core add-ons.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum CoreAddonSource {
     /// The rule with this name.
     Rule(String),
     /// The list of the cluster's administrators.
     Custom,
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for CoreAddonSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Rule(name) => write!(f, "rule {name}"),
@@ -127,11 +127,11 @@ impl std::fmt::Display for Source {
 
 /// What one rule, or the list, decides about one add-on in one cluster.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
+pub struct CoreAddonDecision {
     /// The add-on, as listed.
     pub addon: CoreAddon,
     /// The source that lists it.
-    pub source: Source,
+    pub source: CoreAddonSource,
     /// The condition; `None` for the list, which has none.
     pub when: Option<String>,
     /// Whether the condition holds.
@@ -142,27 +142,27 @@ pub struct Decision {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CoreSet {
     /// Each add-on, with all sources that list it.
-    pub addons: BTreeMap<String, (CoreAddon, Vec<Source>)>,
+    pub addons: BTreeMap<String, (CoreAddon, Vec<CoreAddonSource>)>,
     /// The names of installations whose add-ons are in rules with conditions that do not hold for this cluster.
     pub unmet: BTreeSet<String>,
 }
 
 /// Evaluates every rule and the list for a cluster, in their order.
 #[must_use]
-pub fn decide(document: &CoreDocument, profile: &Profile) -> Vec<Decision> {
+pub fn decide(document: &CoreDocument, profile: &Profile) -> Vec<CoreAddonDecision> {
     let mut decisions = Vec::new();
     for rule in &document.rules {
         let holds = expression::evaluate(&rule.when, profile);
-        decisions.extend(rule.addons.iter().map(|addon| Decision {
+        decisions.extend(rule.addons.iter().map(|addon| CoreAddonDecision {
             addon: addon.clone(),
-            source: Source::Rule(rule.name.clone()),
+            source: CoreAddonSource::Rule(rule.name.clone()),
             when: Some(rule.when.clone()),
             holds: holds.clone(),
         }));
     }
-    decisions.extend(document.custom.iter().map(|addon| Decision {
+    decisions.extend(document.custom.iter().map(|addon| CoreAddonDecision {
         addon: addon.clone(),
-        source: Source::Custom,
+        source: CoreAddonSource::Custom,
         when: None,
         holds: Ok(true),
     }));
@@ -174,14 +174,14 @@ impl CoreSet {
     ///
     /// # Errors
     /// [`Unknown::Condition`] for the first condition without a result; [`Unknown::Differ`].
-    pub fn of(decisions: &[Decision]) -> Result<Self, Unknown> {
+    pub fn from_decisions(decisions: &[CoreAddonDecision]) -> Result<Self, UnknownCoreSet> {
         let mut set = Self::default();
         for decision in decisions {
             let holds = decision.holds.clone();
-            let holds = holds.map_err(|problem| Unknown::Condition {
+            let holds = holds.map_err(|problem| UnknownCoreSet::Condition {
                 rule: match &decision.source {
-                    Source::Rule(name) => name.clone(),
-                    Source::Custom => String::new(),
+                    CoreAddonSource::Rule(name) => name.clone(),
+                    CoreAddonSource::Custom => String::new(),
                 },
                 problem,
             })?;
@@ -195,7 +195,7 @@ impl CoreSet {
                 .entry(name)
                 .or_insert_with(|| (decision.addon.clone(), Vec::new()));
             if let Some(first) = sources.first().filter(|_| *listed != decision.addon) {
-                return Err(Unknown::Differ {
+                return Err(UnknownCoreSet::Differ {
                     addon: listed.name.clone(),
                     one: first.clone(),
                     other: decision.source.clone(),

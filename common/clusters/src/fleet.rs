@@ -17,7 +17,7 @@ pub enum MaxUnavailable {
 
 /// How a change reaches the clusters of a fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rollout {
+pub struct RolloutSettings {
     /// The number of clusters in a first wave; 0 = no such wave.
     pub canaries: usize,
     /// The most clusters in each wave; `None` = no limit.
@@ -40,11 +40,13 @@ pub struct Wave {
 #[error("it is a number of clusters from 1, or a share of them from 1% to 100%")]
 pub struct MaxUnavailableError;
 
-impl Rollout {
+impl RolloutSettings {
     /// Returns the waves of a fleet with this many clusters, in order. Together they contain every cluster once.
     #[must_use]
     pub fn waves(&self, clusters: usize) -> Vec<Wave> {
-        let most = self.max_unavailable.map_or(clusters, |it| it.of(clusters));
+        let most = self
+            .max_unavailable
+            .map_or(clusters, |it| it.count_of(clusters));
         let most = most.max(1);
         let mut waves: Vec<Wave> = Vec::new();
         let mut next = 0;
@@ -68,7 +70,7 @@ impl Rollout {
 }
 
 impl MaxUnavailable {
-    fn of(self, clusters: usize) -> usize {
+    fn count_of(self, clusters: usize) -> usize {
         match self {
             Self::Clusters(number) => number.get(),
             Self::Percent(share) => clusters.saturating_mul(share.into()) / 100,
@@ -106,8 +108,8 @@ mod tests {
 
     const SOAK: Duration = Duration::from_secs(300);
 
-    fn rollout(canaries: usize, max_unavailable: &str) -> Rollout {
-        Rollout {
+    fn rollout(canaries: usize, max_unavailable: &str) -> RolloutSettings {
+        RolloutSettings {
             canaries,
             max_unavailable: max_unavailable.parse().ok(),
             soak: SOAK,

@@ -11,7 +11,7 @@ use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::snapshot::{live, read_selected};
+use super::snapshot::{read_selected, to_live_object};
 
 /// The label in the addon-manager's own manifest.
 const LABEL: &str = "component=kube-addon-manager";
@@ -19,7 +19,7 @@ const NAMESPACE: &str = "kube-system";
 
 /// Returns a running pod of the addon-manager, as `NAMESPACE/NAME`. Also `None` if pods cannot be read, because the result only causes a
 /// warning.
-pub async fn pod(cluster: &Cluster) -> Option<String> {
+pub async fn find_pod(cluster: &Cluster) -> Option<String> {
     let kind = ("".to_owned(), "Pod".to_owned());
     let kinds = cluster.kinds(&BTreeSet::from([kind])).await.ok()?;
     let (gvk, info) = kinds.preferred("", "Pod")?;
@@ -34,7 +34,7 @@ pub async fn pod(cluster: &Cluster) -> Option<String> {
 ///
 /// # Errors
 /// The objects cannot be listed.
-pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> {
+pub async fn list_versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> {
     let needed = VERSIONED.map(|(group, kind)| (group.to_owned(), kind.to_owned()));
     let kinds = cluster.kinds(&BTreeSet::from(needed)).await?;
     let selector = format!("{CLUSTER_SERVICE}=true,{LABEL_MODE}!=EnsureExists,!{LABEL_OWNER}");
@@ -45,9 +45,9 @@ pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> 
         };
         let collection = Collection::new(gvk, info, None);
         let selectors = [("labelSelector", selector.as_str())];
-        for metadata in addressed::metadata(cluster, &collection, &selectors).await? {
+        for metadata in addressed::list_metadata(cluster, &collection, &selectors).await? {
             let target = collection.target(&metadata);
-            let live = live(metadata);
+            let live = to_live_object(metadata);
             if live.keep.is_none() && live.controlled_by.is_none() {
                 let service = (CLUSTER_SERVICE.to_owned(), "true".to_owned());
                 found.push(Deletion {

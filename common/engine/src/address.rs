@@ -8,7 +8,7 @@ use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
 
 use super::error::EngineError;
-use super::meta::Metadata;
+use super::meta::LiveMetadata;
 
 /// The objects of one kind, in one namespace or in all. Printed as `deployments.apps in namespace shop`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,7 +20,7 @@ pub(super) struct Collection {
 
 impl Collection {
     /// Returns the collection of an object.
-    pub(super) fn of(target: &Target) -> Self {
+    pub(super) fn from_target(target: &Target) -> Self {
         Self {
             gvk: target.gvk(),
             plural: target.plural.clone(),
@@ -38,7 +38,7 @@ impl Collection {
     }
 
     /// Returns a collection from names that are constants of this program.
-    pub(super) fn known(
+    pub(super) fn from_names(
         api_version: &str,
         kind: &str,
         plural: &str,
@@ -52,7 +52,7 @@ impl Collection {
     }
 
     /// Returns the target for an object in this collection.
-    pub(super) fn target(&self, metadata: &Metadata) -> Target {
+    pub(super) fn target(&self, metadata: &LiveMetadata) -> Target {
         Target {
             key: self.key(metadata),
             version: self.gvk.version.clone(),
@@ -61,7 +61,7 @@ impl Collection {
     }
 
     /// Returns the key of an object in this collection, also if the collection spans all namespaces.
-    pub(super) fn key(&self, metadata: &Metadata) -> ObjectKey {
+    pub(super) fn key(&self, metadata: &LiveMetadata) -> ObjectKey {
         ObjectKey {
             group: self.gvk.group.clone(),
             kind: self.gvk.kind.clone(),
@@ -86,7 +86,7 @@ impl Collection {
     }
 
     /// Returns the error for a version that is not served.
-    pub(super) fn unserved(&self) -> EngineError {
+    pub(super) fn unserved_error(&self) -> EngineError {
         EngineError::Unserved {
             what: self.to_string(),
             message: format!("{} is not served", self.gvk.api_version()),
@@ -114,7 +114,7 @@ impl Collection {
     }
 
     /// Names an object of the collection for error messages.
-    pub(super) fn object(&self, name: &str) -> String {
+    pub(super) fn describe_object(&self, name: &str) -> String {
         match &self.namespace {
             Some(namespace) => format!("{namespace}/{} {name}", self.gvk.kind),
             None => format!("{} {name}", self.gvk.kind),
@@ -173,10 +173,10 @@ mod tests {
 
     #[test]
     fn paths_and_words() {
-        let pods = Collection::known("v1", "Pod", "pods", Some("shop"));
+        let pods = Collection::from_names("v1", "Pod", "pods", Some("shop"));
         assert_eq!(pods.path(), "/api/v1/namespaces/shop/pods");
         assert_eq!(pods.to_string(), "pods in namespace shop");
-        let roles = Collection::known(
+        let roles = Collection::from_names(
             "rbac.authorization.k8s.io/v1",
             "ClusterRole",
             "clusterroles",
@@ -187,12 +187,12 @@ mod tests {
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"
         );
         assert_eq!(roles.to_string(), "clusterroles.rbac.authorization.k8s.io");
-        assert_eq!(pods.object("web"), "shop/Pod web");
+        assert_eq!(pods.describe_object("web"), "shop/Pod web");
     }
 
     #[test]
     fn a_name_stays_in_its_segment() {
-        let pods = Collection::known("v1", "Pod", "pods", None);
+        let pods = Collection::from_names("v1", "Pod", "pods", None);
         for (name, path) in [
             ("../secrets", "/api/v1/pods/..%2Fsecrets"),
             ("..", "/api/v1/pods/%2E%2E"),

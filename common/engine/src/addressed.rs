@@ -12,7 +12,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use addons_plan::snapshot::Unserved;
+use addons_plan::snapshot::UnservedKind;
 use common::manifest::kinds::KindTable;
 use common::manifest::kinds::traits::is_built_in;
 
@@ -20,9 +20,9 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::definitions;
 use super::error::EngineError;
-use super::listing::{self, Read};
-use super::meta::Metadata;
-use super::request::{Answer, Call};
+use super::listing::{self, ParseItem};
+use super::meta::LiveMetadata;
+use super::request::{ApiCall, ServerAnswer};
 use super::served;
 use super::snapshot::read_selected;
 
@@ -39,19 +39,19 @@ pub(super) async fn send<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &mut Collection,
     name: &str,
-    call: impl Fn(&Collection) -> Call + Send + Sync,
-) -> Result<Answer<T>, EngineError> {
-    let refused = match in_any_version(cluster, collection, &call).await {
+    call: impl Fn(&Collection) -> ApiCall + Send + Sync,
+) -> Result<ServerAnswer<T>, EngineError> {
+    let refused = match send_in_any_version(cluster, collection, &call).await {
         Err(error) if error.is_unserved() => error,
         answer => return answer,
     };
-    match again(cluster, collection, refused).await? {
+    match find_served_version(cluster, collection, refused).await? {
         Some(served) => {
             *collection = served;
-            in_any_version(cluster, collection, &call).await
+            send_in_any_version(cluster, collection, &call).await
         }
         None => Err(EngineError::Api {
-            what: collection.object(name),
+            what: collection.describe_object(name),
             message: format!(
                 "{name} not found: the cluster no longer serves {}",
                 collection.gvk.kind
@@ -62,13 +62,13 @@ pub(super) async fn send<T: DeserializeOwned>(
 }
 
 /// Like [`send`], but tries only versions that are known to be served. In its storage version, an object needs no conversion.
-async fn in_any_version<T: DeserializeOwned>(
+async fn send_in_any_version<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &mut Collection,
-    call: &(impl Fn(&Collection) -> Call + Send + Sync),
-) -> Result<Answer<T>, EngineError> {
+    call: &(impl Fn(&Collection) -> ApiCall + Send + Sync),
+) -> Result<ServerAnswer<T>, EngineError> {
     let refused = match cluster.send(call(collection)).await {
-        Err(error) if error.is_of_conversion() => error,
+        Err(error) if error.is_conversion_failure() => error,
         answer => return answer,
     };
     let kinds = cluster.kinds(&BTreeSet::new()).await?;
@@ -86,7 +86,7 @@ async fn in_any_version<T: DeserializeOwned>(
 ///
 /// # Errors
 /// It is not known whether objects of the kind exist.
-pub(super) async fn again(
+pub(super) async fn find_served_version(
     cluster: &Cluster,
     collection: &Collection,
     refused: EngineError,
@@ -104,9 +104,9 @@ pub(super) async fn again(
             collection.namespace.as_deref(),
         )));
     }
-    match unserved(cluster, &kinds, &gvk.group, &gvk.kind).await? {
-        Unserved::Gone => Ok(None),
-        Unserved::Unknown(why) => Err(EngineError::Unserved {
+    match check_unserved(cluster, &kinds, &gvk.group, &gvk.kind).await? {
+        UnservedKind::Gone => Ok(None),
+        UnservedKind::Unknown(why) => Err(EngineError::Unserved {
             what: collection.to_string(),
             message: why,
         }),
@@ -117,19 +117,21 @@ pub(super) async fn again(
 ///
 /// # Errors
 /// Those of the requests, or it is not known whether objects of the kind exist.
-pub(super) async fn metadata(
+pub(super) async fn list_metadata(
     cluster: &Cluster,
     collection: &Collection,
     selectors: &[(&'static str, &str)],
-) -> Result<Vec<Metadata>, EngineError> {
+) -> Result<Vec<LiveMetadata>, EngineError> {
     if let Some(found) = read_selected(cluster, collection, selectors).await? {
         return Ok(found);
     }
-    let Some(served) = again(cluster, collection, collection.unserved()).await? else {
+    let Some(served) =
+        find_served_version(cluster, collection, collection.unserved_error()).await?
+    else {
         return Ok(Vec::new());
     };
     let found = read_selected(cluster, &served, selectors).await?;
-    found.ok_or_else(|| served.unserved())
+    found.ok_or_else(|| served.unserved_error())
 }
 
 /// Returns the objects of a collection that match a label selector, in whatever version is served now, and the collection in that version.
@@ -142,16 +144,16 @@ pub(super) async fn list<T>(
     collection: Collection,
     selector: Option<&str>,
     form: &'static str,
-    read: Read<T>,
+    read: ParseItem<T>,
 ) -> Result<(Collection, Vec<T>), EngineError> {
-    let refused = match listing::all_as(cluster, &collection, selector, form, read).await {
+    let refused = match listing::list_all_as(cluster, &collection, selector, form, read).await {
         Err(error) if error.is_unserved() => error,
         found => return Ok((collection, found?)),
     };
-    let Some(served) = again(cluster, &collection, refused).await? else {
+    let Some(served) = find_served_version(cluster, &collection, refused).await? else {
         return Ok((collection, Vec::new()));
     };
-    let found = listing::all_as(cluster, &served, selector, form, read).await?;
+    let found = listing::list_all_as(cluster, &served, selector, form, read).await?;
     Ok((served, found))
 }
 
@@ -160,40 +162,40 @@ pub(super) async fn list<T>(
 ///
 /// # Errors
 /// The server cannot be reached.
-pub(super) async fn unserved(
+pub(super) async fn check_unserved(
     cluster: &Cluster,
     kinds: &KindTable,
     group: &str,
     kind: &str,
-) -> Result<Unserved, EngineError> {
+) -> Result<UnservedKind, EngineError> {
     if kinds.is_silent(group) {
-        return Ok(Unserved::Unknown(format!(
+        return Ok(UnservedKind::Unknown(format!(
             "the server of API group {group} does not answer"
         )));
     }
     let by_group = || {
         if kinds.serves_group(group) {
-            Unserved::Gone
+            UnservedKind::Gone
         } else {
-            Unserved::Unknown(format!("the cluster serves nothing of group {group}"))
+            UnservedKind::Unknown(format!("the cluster serves nothing of group {group}"))
         }
     };
     // Built-in kinds have no CRDs; a release of Kubernetes can drop some of a group.
     if is_built_in(group) {
         return Ok(by_group());
     }
-    match definition_of(cluster, group, kind).await {
-        Ok(None) => Ok(Unserved::Gone),
-        Ok(Some(name)) => Ok(Unserved::Unknown(format!(
+    match find_definition_name(cluster, group, kind).await {
+        Ok(None) => Ok(UnservedKind::Gone),
+        Ok(Some(name)) => Ok(UnservedKind::Unknown(format!(
             "no version of CustomResourceDefinition {name} is served"
         ))),
-        Err(error) if error.is_of_reading() => Ok(by_group()),
+        Err(error) if error.is_read_refusal() => Ok(by_group()),
         Err(error) => Err(error),
     }
 }
 
 /// Returns the name of the live CRD that defines a kind.
-async fn definition_of(
+async fn find_definition_name(
     cluster: &Cluster,
     group: &str,
     kind: &str,
@@ -204,7 +206,7 @@ async fn definition_of(
     let of_group = of_group.filter(|name| name.split_once('.').is_some_and(|(_, of)| of == group));
     let found: Vec<Option<String>> = stream::iter(of_group)
         .map(async |name| {
-            let definition = definitions::read(cluster, &name).await?;
+            let definition = definitions::read_definition(cluster, &name).await?;
             let defined = definition.as_ref();
             let defined = defined.and_then(|found| found.pointer("/spec/names/kind"));
             let is_it = defined.and_then(Value::as_str) == Some(kind);
@@ -220,14 +222,14 @@ async fn definition_of(
 mod tests {
     use serde_json::json;
 
-    use super::super::fake::{self, Reply};
-    use super::super::meta::Partial;
+    use super::super::fake::{self, FakeReply};
+    use super::super::meta::PartialObject;
     use super::super::request::METADATA;
     use super::*;
 
     const GROUP: &str = "shop.example";
 
-    fn served(versions: &[&str]) -> Vec<Reply> {
+    fn served(versions: &[&str]) -> Vec<FakeReply> {
         let versions = versions.iter().map(|version| {
             json!({"version": version, "resources": [{"resource": "tills", "scope": "Namespaced", "verbs": ["list"],
                 "responseKind": {"group": GROUP, "version": version, "kind": "Till"}}]})
@@ -240,18 +242,18 @@ mod tests {
         discovery(&groups)
     }
 
-    fn discovery(groups: &Value) -> Vec<Reply> {
+    fn discovery(groups: &Value) -> Vec<FakeReply> {
         let of = |items: &Value| json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items});
         [json!([]), groups.clone()]
             .map(|items| Some((200, &[][..], of(&items))))
             .into()
     }
 
-    fn unserved_reply() -> Reply {
+    fn unserved_reply() -> FakeReply {
         Some((404, &[], json!("404 page not found")))
     }
 
-    fn missing() -> Reply {
+    fn missing() -> FakeReply {
         Some((
             404,
             &[],
@@ -259,7 +261,7 @@ mod tests {
         ))
     }
 
-    fn definitions(names: &[&str]) -> Reply {
+    fn definitions(names: &[&str]) -> FakeReply {
         let items: Vec<Value> = names
             .iter()
             .map(|name| json!({"metadata": {"name": name}}))
@@ -267,22 +269,22 @@ mod tests {
         Some((200, &[], json!({"items": items})))
     }
 
-    fn definition(kind: &str) -> Reply {
+    fn definition(kind: &str) -> FakeReply {
         Some((200, &[], json!({"spec": {"names": {"kind": kind}}})))
     }
 
-    async fn asked(replies: Vec<Reply>) -> (Result<String, EngineError>, Vec<String>) {
+    async fn asked(replies: Vec<FakeReply>) -> (Result<String, EngineError>, Vec<String>) {
         let (cluster, asked) = fake::cluster(replies);
         let mut collection =
-            Collection::known("shop.example/v1beta1", "Till", "tills", Some("shop"));
-        let call = |collection: &Collection| Call::get(collection, "a", METADATA);
-        let answer = send::<Partial>(&cluster, &mut collection, "a", call).await;
+            Collection::from_names("shop.example/v1beta1", "Till", "tills", Some("shop"));
+        let call = |collection: &Collection| ApiCall::get(collection, "a", METADATA);
+        let answer = send::<PartialObject>(&cluster, &mut collection, "a", call).await;
         (answer.map(|_| collection.gvk.version), asked.lines())
     }
 
     #[tokio::test]
     async fn a_version_that_is_not_served_is_not_the_end_of_an_object() {
-        let object: Reply = Some((200, &[], json!({"metadata": {"name": "a"}})));
+        let object: FakeReply = Some((200, &[], json!({"metadata": {"name": "a"}})));
         let replies = [vec![unserved_reply()], served(&["v1"]), vec![object]].concat();
         let (answer, lines) = asked(replies).await;
         assert_eq!(answer.unwrap(), "v1");
@@ -301,7 +303,7 @@ mod tests {
     #[tokio::test]
     async fn an_object_is_gone_with_its_kind_where_nothing_defines_it() {
         let silent = json!([{"metadata": {"name": GROUP}, "versions": [{"version": "v1", "freshness": "Stale"}]}]);
-        let forbidden: Reply = Some((
+        let forbidden: FakeReply = Some((
             403,
             &[],
             json!({"kind": "Status", "code": 403, "message": "User \"a\" cannot list"}),

@@ -26,24 +26,24 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
-use addons_plan::inventory::{Answer, Inventory};
-use addons_plan::readiness::{Readiness, Status};
+use addons_plan::inventory::{ApplyAnswer, Inventory};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::{Action, Step, Target};
 use common::api::names;
 use common::entrance::or_default;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::event::Event;
 use super::report::Settled;
-use super::request::{self, APPLY_PATCH, Call, METADATA};
+use super::request::{self, APPLY_PATCH, ApiCall, METADATA};
 use super::served;
 use super::silent;
 use super::snapshot::read_one;
-pub(super) use explain::{explain, plain};
-use settle::Attempt;
+pub(super) use explain::{explain, strip_object};
+use settle::ApplyAttempt;
 
 /// Maximum number of tries for a creation whose outcome is unknown.
 const TRIES: usize = 5;
@@ -56,7 +56,7 @@ const PATIENCE_WITH_WEBHOOKS: Duration = Duration::from_secs(20);
 const PATIENCE_WITH_HOLDERS: Duration = Duration::from_secs(20);
 const WEBHOOK_PAUSE: Duration = Duration::from_millis(500);
 
-type Applied = request::Answer<Written>;
+type ApplyResponse = request::ServerAnswer<WrittenObject>;
 
 /// Who applies, and until when.
 #[derive(Clone, Debug)]
@@ -70,22 +70,22 @@ pub(super) struct Applier<'a> {
     /// Deadline of the operation.
     pub(super) deadline: Instant,
     /// Masks values of Secrets in conflicts before these are shortened.
-    pub(super) mask: Arc<Mask>,
+    pub(super) mask: Arc<SecretMask>,
     /// Creation time of the first Job of this operation, by the API server's clock.
     pub(super) first_job: Arc<OnceLock<Timestamp>>,
     /// The recorded inventory before the first write.
     pub(super) recorded: &'a Inventory,
     /// Receives events of steps that are still being tried.
-    pub(super) told: UnboundedSender<Told>,
+    pub(super) events: UnboundedSender<PartEvent>,
 }
 
 /// An event with the index of its installation in the command.
-pub(super) type Told = (usize, Event);
+pub(super) type PartEvent = (usize, Event);
 
 /// The result of one step.
-pub(super) struct Outcome<'a> {
+pub(super) struct StepOutcome<'a> {
     pub(super) step: &'a Step,
-    pub(super) result: Result<Answer, EngineError>,
+    pub(super) result: Result<ApplyAnswer, EngineError>,
     pub(super) terminating: bool,
     /// Whether the object was deleted and created again.
     pub(super) recreated: bool,
@@ -98,7 +98,7 @@ pub(super) struct Outcome<'a> {
 
 /// The parts of a live object that matter after an apply; the fields of each manager stay raw text.
 #[derive(Debug, Default, Deserialize)]
-struct Written {
+struct WrittenObject {
     #[serde(default)]
     metadata: WrittenMetadata,
 }
@@ -112,7 +112,7 @@ pub(super) struct WrittenMetadata {
     creation_timestamp: Option<Timestamp>,
     deletion_timestamp: Option<String>,
     #[serde(deserialize_with = "or_default")]
-    managed_fields: Vec<managed::Manager>,
+    managed_fields: Vec<managed::FieldManagerEntry>,
 }
 
 impl WrittenMetadata {
@@ -126,7 +126,7 @@ impl WrittenMetadata {
 
 /// What is reported about a step in addition to its result.
 #[derive(Default)]
-struct Notes {
+struct StepNotes {
     recreated: bool,
     only_recorded: bool,
     is_unchanged: bool,
@@ -136,8 +136,12 @@ struct Notes {
 
 impl Applier<'_> {
     /// Applies one step.
-    pub(super) async fn step<'a>(&self, cluster: &Cluster, step: &'a Step) -> Outcome<'a> {
-        let mut notes = Notes::default();
+    pub(super) async fn apply_step<'a>(
+        &self,
+        cluster: &Cluster,
+        step: &'a Step,
+    ) -> StepOutcome<'a> {
+        let mut notes = StepNotes::default();
         let applied = self.apply(cluster, step, &mut notes).await;
         let (terminating, result) = match applied {
             Ok(applied) => {
@@ -146,7 +150,7 @@ impl Applier<'_> {
                 if applied.created {
                     self.note_job(step, &metadata);
                 }
-                let answer = Answer {
+                let answer = ApplyAnswer {
                     only_recorded: notes.only_recorded,
                     fields: managed::fields_of(&metadata.managed_fields, &self.manager),
                     created: applied.created,
@@ -161,7 +165,7 @@ impl Applier<'_> {
                 (false, Err(explain(error, step)))
             }
         };
-        Outcome {
+        StepOutcome {
             step,
             result,
             terminating,
@@ -177,30 +181,30 @@ impl Applier<'_> {
         &self,
         cluster: &Cluster,
         step: &Step,
-        notes: &mut Notes,
-    ) -> Result<Applied, EngineError> {
+        notes: &mut StepNotes,
+    ) -> Result<ApplyResponse, EngineError> {
         if step.policy.holders.is_empty() {
-            return self.apply_free(cluster, step, notes).await;
+            return self.apply_without_holders(cluster, step, notes).await;
         }
         held::delete_holders(self, cluster, step).await?;
         let patience = (Instant::now() + PATIENCE_WITH_HOLDERS).min(self.deadline);
         loop {
-            match self.apply_free(cluster, step, notes).await {
-                Err(error) if held::may_pass(&error) && Instant::now() < patience => {
+            match self.apply_without_holders(cluster, step, notes).await {
+                Err(error) if held::may_be_freed(&error) && Instant::now() < patience => {
                     sleep(WEBHOOK_PAUSE).await;
                 }
-                applied => return applied.map_err(|error| held::lost(step, error)),
+                applied => return applied.map_err(|error| held::explain_lost(step, error)),
             }
         }
     }
 
     /// Applies a step without waiting for holders.
-    async fn apply_free(
+    async fn apply_without_holders(
         &self,
         cluster: &Cluster,
         step: &Step,
-        notes: &mut Notes,
-    ) -> Result<Applied, EngineError> {
+        notes: &mut StepNotes,
+    ) -> Result<ApplyResponse, EngineError> {
         if step.action == Action::Create {
             return self.create(cluster, step, notes).await;
         }
@@ -214,7 +218,7 @@ impl Applier<'_> {
             }
         }
         let mut settled = Vec::new();
-        let fitted = match self.fitted(cluster, step, &mut settled).await {
+        let fitted = match self.fit_step(cluster, step, &mut settled).await {
             Err(EngineError::Immutable { .. }) if step.policy.recreate => {
                 let applied = recreate::recreate(self, cluster, step).await?;
                 notes.recreated = true;
@@ -224,7 +228,7 @@ impl Applier<'_> {
         };
         let planned = step;
         let step = fitted.as_ref().unwrap_or(step);
-        let mut attempt = Attempt::plain(step);
+        let mut attempt = ApplyAttempt::from_step(step);
         let mut pause = FIRST_PAUSE;
         let mut created = false;
         for _ in 0..ROUNDS {
@@ -252,7 +256,8 @@ impl Applier<'_> {
                     return Ok(applied);
                 }
                 Err(EngineError::FieldConflict { causes, .. }) => {
-                    attempt = settle::settle(self, cluster, step, attempt, &causes).await?;
+                    attempt =
+                        settle::resolve_conflicts(self, cluster, step, attempt, &causes).await?;
                 }
                 // The object was changed after it was read, perhaps by this very apply, whose answer was lost.
                 Err(error) if error.is_conflict() && attempt.is_pinned() => {
@@ -266,7 +271,7 @@ impl Applier<'_> {
                     return Ok(applied);
                 }
                 Err(EngineError::Immutable { object, causes }) => {
-                    let causes = precise::causes(cluster, step, causes).await;
+                    let causes = precise::name_fields(cluster, step, causes).await;
                     return Err(EngineError::Immutable { object, causes });
                 }
                 Err(error) => return Err(error),
@@ -291,7 +296,7 @@ impl Applier<'_> {
 
     /// Returns whether a Job of this operation created a CRD that did not exist when the plan was made: some charts have Jobs that apply
     /// their CRDs first.
-    fn is_of_job(&self, step: &Step, metadata: &WrittenMetadata) -> bool {
+    fn is_created_by_job(&self, step: &Step, metadata: &WrittenMetadata) -> bool {
         let since = self.first_job.get();
         let is_later = since.is_some_and(|since| metadata.creation_timestamp >= Some(*since));
         served::is_definition(&step.target.key) && is_later
@@ -306,16 +311,16 @@ impl Applier<'_> {
         &self,
         cluster: &Cluster,
         step: &Step,
-        notes: &mut Notes,
-    ) -> Result<Applied, EngineError> {
-        let plain = Attempt::plain(step);
+        notes: &mut StepNotes,
+    ) -> Result<ApplyResponse, EngineError> {
+        let plain = ApplyAttempt::from_step(step);
         let mut tries = 1;
         loop {
             let call = self.call(step, &plain)?.once();
-            let lost = match self.patiently(cluster, step, call).await {
-                Err(lost) if is_lost(&lost) => lost,
+            let lost = match self.send_patiently(cluster, step, call).await {
+                Err(lost) if is_outcome_unknown(&lost) => lost,
                 Err(error @ EngineError::FieldConflict { .. }) if step.policy.only_recorded => {
-                    let found = self.there(cluster, step).await?;
+                    let found = self.read_live_metadata(cluster, step).await?;
                     notes.only_recorded = found.is_some();
                     return found.ok_or(error);
                 }
@@ -323,11 +328,11 @@ impl Applier<'_> {
                 Ok(mut answer) => {
                     let metadata = &answer.object.metadata;
                     let is_ours = managed::is_only(&metadata.managed_fields, &self.manager);
-                    answer.created |= is_ours || self.is_of_job(step, metadata);
+                    answer.created |= is_ours || self.is_created_by_job(step, metadata);
                     return Ok(answer);
                 }
             };
-            let collection = Collection::of(&step.target);
+            let collection = Collection::from_target(&step.target);
             if let Some(live) = read_one(cluster, &collection, &step.target.key.name).await? {
                 let ours = live.labels.get(names::LABEL_OWNER) == Some(&self.owner);
                 let mut answer = self.send(cluster, step, &plain).await?;
@@ -342,10 +347,14 @@ impl Applier<'_> {
     }
 
     /// Returns the metadata of the live object of a step, as an answer that changed nothing.
-    async fn there(&self, cluster: &Cluster, step: &Step) -> Result<Option<Applied>, EngineError> {
-        let collection = Collection::of(&step.target);
-        let call = Call::get(&collection, &step.target.key.name, METADATA);
-        match cluster.send::<Written>(call).await {
+    async fn read_live_metadata(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+    ) -> Result<Option<ApplyResponse>, EngineError> {
+        let collection = Collection::from_target(&step.target);
+        let call = ApiCall::get(&collection, &step.target.key.name, METADATA);
+        match cluster.send::<WrittenObject>(call).await {
             Ok(answer) => Ok(Some(answer)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -356,76 +365,81 @@ impl Applier<'_> {
         &self,
         cluster: &Cluster,
         step: &Step,
-        attempt: &Attempt,
-    ) -> Result<Applied, EngineError> {
+        attempt: &ApplyAttempt,
+    ) -> Result<ApplyResponse, EngineError> {
         let call = self.call(step, attempt)?;
-        self.patiently(cluster, step, call).await
+        self.send_patiently(cluster, step, call).await
     }
 
     /// Repeats a call for a while if an admission webhook does not answer, or if the server still validates with the former CRD. If the
     /// cause is a webhook of the installation itself or a CRD, an event is sent at once.
-    async fn patiently(
+    async fn send_patiently(
         &self,
         cluster: &Cluster,
         step: &Step,
-        call: Call,
-    ) -> Result<Applied, EngineError> {
+        call: ApiCall,
+    ) -> Result<ApplyResponse, EngineError> {
         let patience = (Instant::now() + PATIENCE_WITH_WEBHOOKS).min(self.deadline);
         let send = || cluster.send(call.clone());
         let mut is_told = false;
         loop {
-            let error = match managed::healing(cluster, &step.target, &self.manager, send).await {
-                Ok(applied) => return Ok(applied),
-                Err(error) => error,
-            };
+            let error =
+                match managed::with_healing(cluster, &step.target, &self.manager, send).await {
+                    Ok(applied) => return Ok(applied),
+                    Err(error) => error,
+                };
             if is_silent_webhook(&error) {
                 let is_over = Instant::now() >= patience;
                 if is_over || !is_told {
-                    let explained = silent::explain(cluster, self.recorded, error).await;
+                    let explained =
+                        silent::explain_own_webhook(cluster, self.recorded, error).await;
                     if is_over {
                         return Err(explained);
                     }
                     is_told = true;
-                    self.tell_of_webhook(step, &explained);
+                    self.notify_webhook_wait(step, &explained);
                 }
                 sleep(WEBHOOK_PAUSE).await;
                 continue;
             }
-            let can_wait = Instant::now() + in_force::PAUSE < self.deadline;
-            let is_former = in_force::is_of_definition(&error, &step.target.key);
-            if !can_wait || !is_former || !in_force::is_unseen(cluster, &step.target).await {
+            let can_wait = Instant::now() + in_force::RETRY_PAUSE < self.deadline;
+            let is_former = in_force::may_be_of_definition(&error, &step.target.key);
+            if !can_wait
+                || !is_former
+                || !in_force::is_recently_changed(cluster, &step.target).await
+            {
                 return Err(error);
             }
             if !is_told {
                 is_told = true;
                 let readiness = Readiness {
-                    status: Status::InProgress,
-                    message: in_force::WAITS.to_owned(),
+                    status: ReadinessStatus::InProgress,
+                    message: in_force::WAIT_REASON.to_owned(),
                 };
                 let key = step.target.key.clone();
-                self.tell(Event::Waiting { key, readiness });
+                self.notify(Event::Waiting { key, readiness });
             }
-            sleep(in_force::PAUSE).await;
+            sleep(in_force::RETRY_PAUSE).await;
         }
     }
 
     /// Notifies that an apply waits for a webhook of the installation.
-    fn tell_of_webhook(&self, step: &Step, error: &EngineError) {
+    fn notify_webhook_wait(&self, step: &Step, error: &EngineError) {
         if let (EngineError::OwnWebhook { .. }, Some(remedy)) = (error, error.remedy()) {
-            self.tell(Event::Refused {
+            self.notify(Event::Refused {
                 key: step.target.key.clone(),
-                message: error.words(),
+                message: error.describe(),
                 remedy,
             });
         }
     }
 
-    fn tell(&self, event: Event) {
+    fn notify(&self, event: Event) {
         // The scheduler may have ended already.
-        let _ = self.told.send((self.part, event));
+        let _ = self.events.send((self.part, event));
     }
 
-    fn call(&self, step: &Step, attempt: &Attempt) -> Result<Call, EngineError> {
+    fn call(&self, step: &Step, attempt: &ApplyAttempt) -> Result<ApiCall, EngineError> {
         let call = apply_object(step, &attempt.object, &self.manager, METADATA)?;
         Ok(if attempt.is_pinned() {
             call.query("force", "true")
@@ -441,7 +455,7 @@ fn is_planned(step: &Step, uid: &str) -> bool {
 }
 
 /// The error for an object that another client deleted and created again. Its fields are not taken.
-fn replaced(step: &Step) -> EngineError {
+fn replaced_error(step: &Step) -> EngineError {
     EngineError::conflict(
         step.target.key.clone(),
         "it was deleted and created again since the plan was made; run the command again",
@@ -454,11 +468,11 @@ pub(super) fn apply_object(
     object: &Arc<Value>,
     manager: &str,
     accept: &'static str,
-) -> Result<Call, EngineError> {
+) -> Result<ApiCall, EngineError> {
     let body = body(&step.target, object.as_ref())?;
-    let collection = Collection::of(&step.target);
+    let collection = Collection::from_target(&step.target);
     Ok(
-        Call::patch(&collection, &step.target.key.name, APPLY_PATCH, accept)
+        ApiCall::patch(&collection, &step.target.key.name, APPLY_PATCH, accept)
             .query("fieldManager", manager)
             .query("fieldValidation", "Warn")
             .body(body),
@@ -474,21 +488,22 @@ fn body(target: &Target, value: &Value) -> Result<Vec<u8>, EngineError> {
 }
 
 /// Returns whether the outcome of a creation is unknown.
-fn is_lost(error: &EngineError) -> bool {
-    error.is_uncertain() && !is_silent_webhook(error) && !error.is_of_schema()
+fn is_outcome_unknown(error: &EngineError) -> bool {
+    error.is_uncertain() && !is_silent_webhook(error) && !error.is_schema_mismatch()
 }
 
 /// Returns whether the backend of a webhook cannot be reached: the API server answers 500. A CRD that no longer needs a conversion also
 /// causes this for a moment.
 pub(super) fn is_silent_webhook(error: &EngineError) -> bool {
     matches!(error, EngineError::Api { code: 500, message, .. } if message.contains("failed calling webhook"))
-        || error.is_of_conversion()
+        || error.is_conversion_failure()
 }
 
 /// Returns the digest of the fields that a manager owns after a write with this answer.
 #[cfg(test)]
 pub(super) fn written_fields(answer: &Value, manager: &str) -> String {
-    let written: Written = common::entrance::from_str(&answer.to_string()).unwrap_or_default();
+    let written: WrittenObject =
+        common::entrance::from_str(&answer.to_string()).unwrap_or_default();
     managed::fields_of(&written.metadata.managed_fields, manager)
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use common::api::installation::{AddonInstallation, AddonInstallationStatus, Attempt};
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, PlanningAttempt};
 
 use super::cluster::Cluster;
 use super::error::EngineError;
@@ -15,15 +15,15 @@ use super::{lock, random, record};
 const TRIES: usize = 3;
 
 /// Returns the id of this process in marks.
-fn process() -> &'static str {
+fn process_id() -> &'static str {
     static PROCESS: OnceLock<String> = OnceLock::new();
-    PROCESS.get_or_init(random::hex)
+    PROCESS.get_or_init(random::hex_id)
 }
 
 /// Returns how many attempts to plan the record in its present state ended with the death of their process.
 #[must_use]
-pub fn killed(record: &AddonInstallation) -> u32 {
-    record.killed_attempts(process())
+pub fn count_killed(record: &AddonInstallation) -> u32 {
+    record.killed_attempts(process_id())
 }
 
 /// Marks the beginning of an attempt, after `killed` attempts that ended with their process. Returns the record as it is then. If another
@@ -41,10 +41,10 @@ pub async fn begin(
     if lock::availability(known.status.as_ref(), now, false) != lock::Availability::Free {
         return Ok(marked);
     }
-    marked.status.get_or_insert_default().attempt = Some(Attempt {
+    marked.status.get_or_insert_default().attempt = Some(PlanningAttempt {
         generation: known.metadata.generation.unwrap_or_default(),
         number: killed.saturating_add(1),
-        process: process().to_owned(),
+        process: process_id().to_owned(),
         started_at: Time(now),
     });
     record::put_status(cluster, &mut marked).await?;
@@ -58,7 +58,7 @@ pub async fn begin(
 pub async fn end(cluster: &Cluster, known: &AddonInstallation) -> Result<(), EngineError> {
     let mut stored = known.clone();
     for attempt in 1.. {
-        if !stored.status.as_mut().is_some_and(remove) {
+        if !stored.status.as_mut().is_some_and(remove_mark) {
             return Ok(());
         }
         match record::put_status(cluster, &mut stored).await {
@@ -77,10 +77,10 @@ pub async fn end(cluster: &Cluster, known: &AddonInstallation) -> Result<(), Eng
 }
 
 /// Removes the mark of this process from a status. Returns whether it had one.
-pub(super) fn remove(status: &mut AddonInstallationStatus) -> bool {
+pub(super) fn remove_mark(status: &mut AddonInstallationStatus) -> bool {
     let ours = status
         .attempt
-        .take_if(|attempt| attempt.process == process());
+        .take_if(|attempt| attempt.process == process_id());
     ours.is_some()
 }
 
@@ -106,7 +106,7 @@ mod tests {
         let marked = begin(&cluster, &record(), 1).await.unwrap();
         let attempt = marked.status.as_ref().unwrap().attempt.as_ref().unwrap();
         assert_eq!((attempt.generation, attempt.number), (3, 2));
-        assert_eq!(killed(&marked), 1, "this attempt has not ended");
+        assert_eq!(count_killed(&marked), 1, "this attempt has not ended");
         end(&cluster, &marked).await.unwrap();
         assert_eq!(asked.lines().len(), 2);
         // That of a dead process stays, and counts.
@@ -114,8 +114,8 @@ mod tests {
         let status = dead.status.as_mut().unwrap();
         status.attempt.as_mut().unwrap().process = "dead".to_owned();
         end(&cluster, &dead).await.unwrap();
-        assert_eq!((killed(&dead), asked.lines().len()), (2, 2));
-        assert!(!remove(dead.status.as_mut().unwrap()));
+        assert_eq!((count_killed(&dead), asked.lines().len()), (2, 2));
+        assert!(!remove_mark(dead.status.as_mut().unwrap()));
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::Writer;
+use super::meta::FieldWriter;
 use super::request::JSON;
 
 /// The field manager of every HorizontalPodAutoscaler; it writes through the subresource `scale`.
@@ -26,7 +26,7 @@ const PERSON: &str = "kubectl";
 
 /// An object whose replicas another manager set.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Scaled {
+pub(super) struct ScaledTarget {
     key: ObjectKey,
     /// Whether one of these managers is a HorizontalPodAutoscaler.
     by_controller: bool,
@@ -34,16 +34,16 @@ pub(super) struct Scaled {
     by_other: Option<String>,
 }
 
-impl Scaled {
+impl ScaledTarget {
     /// Returns `None` if only this client set the replicas. If the installation applied the object and nobody owns its replicas, it was
     /// scaled to zero: the subresource `scale` then omits them, and its manager owns nothing.
-    pub(super) fn of(key: &ObjectKey, writers: &[Writer]) -> Option<Self> {
+    pub(super) fn from_writers(key: &ObjectKey, writers: &[FieldWriter]) -> Option<Self> {
         let scaling = || writers.iter().filter(|writer| writer.sets_replicas);
-        let is_applied = writers.iter().any(Writer::is_installation);
+        let is_applied = writers.iter().any(FieldWriter::is_installation);
         let is_unowned = is_applied && scaling().next().is_none();
         let is_controller =
-            |writer: &&Writer| writer.manager == CONTROLLER && writer.subresource == "scale";
-        let is_other = |writer: &&Writer| {
+            |writer: &&FieldWriter| writer.manager == CONTROLLER && writer.subresource == "scale";
+        let is_other = |writer: &&FieldWriter| {
             let is_person = writer.manager.is_empty() || writer.manager.starts_with(PERSON);
             writer.subresource == "scale" && !is_person && writer.manager != CONTROLLER
         };
@@ -64,10 +64,10 @@ impl Scaled {
 ///
 /// # Errors
 /// Those of the requests, except RBAC refusals and a cluster without autoscalers.
-pub(super) async fn of(
+pub(super) async fn find_scalers(
     cluster: &Cluster,
     kinds: &KindTable,
-    scaled: Vec<Scaled>,
+    scaled: Vec<ScaledTarget>,
 ) -> Result<BTreeMap<ObjectKey, String>, EngineError> {
     // Before Kubernetes 1.23, autoscaling/v2 is not served; `scaleTargetRef` is at the same path in every version.
     let served = kinds.versions(GROUP, KIND).next();
@@ -76,7 +76,7 @@ pub(super) async fn of(
         scaled.iter().map(|one| one.key.namespace.clone()).collect();
     let mut all = BTreeMap::new();
     for namespace in namespaces {
-        let collection = Collection::known(
+        let collection = Collection::from_names(
             &api_version,
             KIND,
             "horizontalpodautoscalers",
@@ -149,10 +149,10 @@ impl Autoscaler {
 mod tests {
     use serde_json::{Value, json};
 
-    use addons_plan::snapshot::{Reads, Snapshot};
+    use addons_plan::snapshot::{Snapshot, SnapshotRequest};
     use common::manifest::kinds::KindInfo;
 
-    use super::super::fake::{self, Reply};
+    use super::super::fake::{self, FakeReply};
     use super::super::snapshot;
     use super::*;
 
@@ -166,7 +166,11 @@ mod tests {
     }
 
     /// The snapshot of a Deployment whose replicas these managers wrote, and what was asked for it.
-    async fn read(writers: &[(&str, &str)], reads: Reads, list: Reply) -> (Snapshot, Vec<String>) {
+    async fn read(
+        writers: &[(&str, &str)],
+        reads: SnapshotRequest,
+        list: FakeReply,
+    ) -> (Snapshot, Vec<String>) {
         let entries: Vec<_> = writers
             .iter()
             .map(|(manager, subresource)| {
@@ -195,22 +199,22 @@ mod tests {
         (snapshot, asked.lines())
     }
 
-    fn reads(wants_replicas: bool) -> Reads {
+    fn reads(wants_replicas: bool) -> SnapshotRequest {
         let objects = BTreeSet::from([key()]);
-        Reads {
+        SnapshotRequest {
             replicas: wants_replicas.then(key).into_iter().collect(),
             objects,
-            ..Reads::default()
+            ..SnapshotRequest::default()
         }
     }
 
-    fn autoscaler_of(kind: &str) -> Reply {
+    fn autoscaler_of(kind: &str) -> FakeReply {
         let target = json!({"apiVersion": "apps/v1", "kind": kind, "name": "web"});
         let autoscaler = json!({"metadata": {"name": "auto"}, "spec": {"scaleTargetRef": target}});
         Some((200, &[], json!({"metadata": {}, "items": [autoscaler]})))
     }
 
-    fn failure(code: u16, message: &str) -> Reply {
+    fn failure(code: u16, message: &str) -> FakeReply {
         let status = json!({"kind": "Status", "code": code, "message": message});
         Some((code, &[], status))
     }
@@ -251,7 +255,7 @@ mod tests {
     /// A version that is not served says nothing: the autoscaler is found in another one. A cluster without any serves none.
     #[tokio::test]
     async fn an_autoscaler_is_found_in_the_version_that_is_served() {
-        let discovery = |groups: Value| -> Reply {
+        let discovery = |groups: Value| -> FakeReply {
             let list = json!({"kind": "APIGroupDiscoveryList", "items": groups});
             Some((200, &[], list))
         };
@@ -274,12 +278,12 @@ mod tests {
             ),
         ] {
             let (cluster, asked) = fake::cluster(replies);
-            let scaled = Scaled {
+            let scaled = ScaledTarget {
                 key: key(),
                 by_controller: true,
                 by_other: None,
             };
-            let found = of(&cluster, &KindTable::default(), vec![scaled])
+            let found = find_scalers(&cluster, &KindTable::default(), vec![scaled])
                 .await
                 .unwrap();
             let found = found.get(&key()).map(String::as_str);
@@ -303,12 +307,12 @@ mod tests {
                 kinds.insert(&Gvk::new(api_version, KIND), info);
             }
             let (cluster, asked) = fake::cluster(vec![autoscaler_of("Deployment")]);
-            let scaled = Scaled {
+            let scaled = ScaledTarget {
                 key: key(),
                 by_controller: true,
                 by_other: None,
             };
-            let found = of(&cluster, &kinds, vec![scaled]).await.unwrap();
+            let found = find_scalers(&cluster, &kinds, vec![scaled]).await.unwrap();
             let found = found.get(&key()).map(String::as_str);
             assert_eq!(found, Some("HorizontalPodAutoscaler auto"));
             let path = format!("GET /apis/autoscaling/{asked_for}/namespaces/shop/");
@@ -334,11 +338,11 @@ mod tests {
             let found = snapshot.autoscalers.get(&key()).map(String::as_str);
             assert_eq!(found, expected, "{writers:?}");
         }
-        let writer = Writer {
+        let writer = FieldWriter {
             manager: OURS.0.to_owned(),
-            ..Writer::default()
+            ..FieldWriter::default()
         };
-        assert!(Scaled::of(&key(), &[writer]).is_some());
+        assert!(ScaledTarget::from_writers(&key(), &[writer]).is_some());
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use addons_admission::validate;
 use addons_plan::InstallationPlan;
-use common::api::installation::{AddonInstallation, Phase};
+use common::api::installation::{AddonInstallation, InstallationPhase};
 use common::api::names::{ANNOTATION_WRITTEN_BY, FINALIZER_UNINSTALL};
 
 use super::cluster::Cluster;
@@ -22,7 +22,7 @@ use super::{namespace, record, status};
 
 /// The result of beginning an operation.
 #[derive(Debug)]
-pub(super) enum Begun {
+pub(super) enum BeginResult {
     /// The lock is held.
     Locked(Box<Lock>),
     /// Everything is as wanted, because of us or of another client that we waited for: nothing was written.
@@ -31,7 +31,7 @@ pub(super) enum Begun {
 
 /// The record as this operation wrote it before it had the lock.
 #[derive(Debug, Default)]
-struct Written {
+struct OwnWrite {
     record: Option<AddonInstallation>,
     is_new: bool,
 }
@@ -43,9 +43,9 @@ pub(super) async fn begin(
     options: &ExecuteOptions,
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
-) -> Result<Begun, EngineError> {
+) -> Result<BeginResult, EngineError> {
     status::check_size(task.plan)?;
-    let mut written = Written::default();
+    let mut written = OwnWrite::default();
     let begun = lock_with_spec(cluster, task, options, deadline, events, &mut written).await;
     if let (Err(_), Some(record)) = (&begun, written.record) {
         // Both carry the resourceVersion of our own write, so changes that others made since are not undone. Their result does not change
@@ -65,8 +65,8 @@ async fn lock_with_spec(
     options: &ExecuteOptions,
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
-    ours: &mut Written,
-) -> Result<Begun, EngineError> {
+    ours: &mut OwnWrite,
+) -> Result<BeginResult, EngineError> {
     let (wanted, plan) = (task.wanted, task.plan);
     // The record that the plan was made with: first as the plugin read it, later as our own write of the spec left it.
     let mut known = wanted.clone();
@@ -78,16 +78,16 @@ async fn lock_with_spec(
     loop {
         stored = lock::wait_until_free(cluster, stored, options, deadline, events).await?;
         if is_done(&stored, wanted, plan) {
-            return Ok(Begun::Nothing(Box::new(stored)));
+            return Ok(BeginResult::Nothing(Box::new(stored)));
         }
-        if let Some(what) = moved(&known, &stored) {
-            return Err(lock::stale(wanted, what));
+        if let Some(what) = stale_reason(&known, &stored) {
+            return Err(lock::stale_error(wanted, what));
         }
-        if plan.verb.ends() {
+        if plan.verb.ends_installation() {
             // Admission may refuse the deletion of the record, which comes last: a dry run asks before the first write.
             record::delete(cluster, &stored, true).await?;
         }
-        if !spec_written && differs(wanted, &stored) {
+        if !spec_written && needs_write(wanted, &stored) {
             match record::replace(cluster, &with_spec(wanted, &stored)).await {
                 Ok(written) => {
                     spec_written = true;
@@ -97,7 +97,7 @@ async fn lock_with_spec(
                 }
                 Err(error) if error.is_conflict() && Instant::now() < deadline => {
                     stored = lock::reread(cluster, &stored).await?;
-                    if !differs(wanted, &stored) {
+                    if !needs_write(wanted, &stored) {
                         // Our own write succeeded and only its response was lost, or another client wants the same.
                         spec_written = true;
                         known.metadata.generation = stored.metadata.generation;
@@ -108,20 +108,20 @@ async fn lock_with_spec(
             }
         }
         let now = cluster.home().now();
-        let mut begun = status::begun(stored.status.as_ref(), plan, &options.choices, now);
+        let mut begun = status::begin_status(stored.status.as_ref(), plan, &options.choices, now);
         // A namespace that is still missing is created; one that is being deleted is handled at the end.
-        if plan.create_namespace.is_none() && !plan.verb.ends() {
-            namespace::identify(cluster, &plan.installation, &mut begun).await?;
+        if plan.create_namespace.is_none() && !plan.verb.ends_installation() {
+            namespace::complete_created_namespace(cluster, &plan.installation, &mut begun).await?;
         }
         // The clock is read again, because the last request may have been slow.
-        let operation = lock::operation(
+        let operation = lock::new_operation(
             plan.verb.as_recorded(),
             &options.holder,
             plan.to.clone(),
             cluster.home().now(),
         );
         match Lock::acquire(cluster, stored.clone(), begun, operation).await {
-            Ok(lock) => return Ok(Begun::Locked(Box::new(lock))),
+            Ok(lock) => return Ok(BeginResult::Locked(Box::new(lock))),
             Err(error) if error.is_conflict() && Instant::now() < deadline => {
                 stored = lock::reread(cluster, &stored).await?;
             }
@@ -134,18 +134,18 @@ async fn lock_with_spec(
 async fn read_or_create(
     cluster: &Cluster,
     task: &Task<'_>,
-    ours: &mut Written,
+    ours: &mut OwnWrite,
 ) -> Result<AddonInstallation, EngineError> {
     let wanted = task.wanted;
     if wanted.resource_version().is_some() {
         return lock::reread(cluster, wanted).await;
     }
-    if task.plan.verb.ends() {
-        return Err(lock::stale(wanted, StaleReason::Uninstalled));
+    if task.plan.verb.ends_installation() {
+        return Err(lock::stale_error(wanted, StaleReason::Uninstalled));
     }
     let (made, found) = create(cluster, wanted).await?;
     if made {
-        *ours = Written {
+        *ours = OwnWrite {
             record: Some(found.clone()),
             is_new: true,
         };
@@ -177,20 +177,23 @@ fn is_done(
     let (Some(to), Some(installed)) = (&plan.to, &status.installed) else {
         return false;
     };
-    let ended_well = matches!(status.phase, Some(Phase::Ready | Phase::Installed));
+    let ended_well = matches!(
+        status.phase,
+        Some(InstallationPhase::Ready | InstallationPhase::Installed)
+    );
     // Either the plan has no steps, or another client did them after the plan was made.
-    let by_others = moved(wanted, stored).is_some();
+    let by_others = stale_reason(wanted, stored).is_some();
     to.is_same_target(installed)
         && ended_well
         && status.operation.is_none()
-        && !differs(wanted, stored)
+        && !needs_write(wanted, stored)
         // A spec that others changed has to be recorded as installed, even if no object differs.
         && stored.is_observed().unwrap_or(true)
         && (plan.is_empty() || by_others)
 }
 
 /// Returns why a plan that was made with `known` no longer holds.
-fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleReason> {
+fn stale_reason(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleReason> {
     let facts = |record: &AddonInstallation| {
         let status = record.status.clone().unwrap_or_default();
         (status.inventory, status.installed)
@@ -209,7 +212,7 @@ fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleR
 }
 
 /// Returns whether the record has to be written before the operation. A different `written-by` annotation alone is no reason.
-pub(super) fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
+pub(super) fn needs_write(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
     wanted.spec != stored.spec
         || wanted.labels() != stored.labels()
         || annotations(wanted) != annotations(stored)
@@ -243,7 +246,7 @@ pub(super) fn with_spec(
     next.metadata
         .annotations
         .clone_from(&wanted.metadata.annotations);
-    if !validate::is_judged(&wanted.spec, Some(&stored.spec))
+    if !validate::is_policy_relevant(&wanted.spec, Some(&stored.spec))
         && let Some(writer) = stored.annotations().get(ANNOTATION_WRITTEN_BY)
     {
         let annotations = next.annotations_mut();

@@ -17,7 +17,7 @@ use super::cluster::Cluster;
 use super::delete;
 use super::error::EngineError;
 use super::listing;
-use super::request::{Call, JSON};
+use super::request::{ApiCall, JSON};
 use super::status;
 
 /// Maximum number of times that a status is written if another client is faster.
@@ -26,7 +26,7 @@ const ATTEMPTS: u32 = 5;
 /// The result of writing a catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Written {
+pub enum CatalogueWrite {
     /// It did not exist.
     Created,
     /// Its content was different.
@@ -41,21 +41,25 @@ pub enum Written {
 /// # Errors
 /// Those of the requests.
 pub async fn list(cluster: &Cluster, namespace: &str) -> Result<Vec<AddonCatalogue>, EngineError> {
-    let list = Call::list(&collection(namespace), JSON);
-    listing::pages(cluster.home(), list, AddonCatalogue::read).await
+    let list = ApiCall::list(&collection(namespace), JSON);
+    listing::list_pages(cluster.home(), list, AddonCatalogue::read).await
 }
 
 /// Parses the catalogue in a response.
-fn answered(bytes: &[u8]) -> Result<AddonCatalogue, String> {
+fn parse_answer(bytes: &[u8]) -> Result<AddonCatalogue, String> {
     let read = String::from_utf8_lossy(bytes);
-    AddonCatalogue::read(&read).map_err(|error| entrance::reason(bytes, &error, MAX_STORED_DEPTH))
+    AddonCatalogue::read(&read)
+        .map_err(|error| entrance::describe_refusal(bytes, &error, MAX_STORED_DEPTH))
 }
 
 /// Creates a catalogue, or replaces the spec of an existing one, whose labels and annotations stay.
 ///
 /// # Errors
 /// Those of the requests; [`EngineError::Denied`] if admission denies it.
-pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, EngineError> {
+pub async fn put(
+    cluster: &Cluster,
+    wanted: &AddonCatalogue,
+) -> Result<CatalogueWrite, EngineError> {
     let namespace = wanted
         .metadata
         .namespace
@@ -65,7 +69,7 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
     let collection = collection(namespace);
     let live = match cluster
         .home()
-        .exchange(Call::get(&collection, name, JSON), answered)
+        .exchange(ApiCall::get(&collection, name, JSON), parse_answer)
         .await
     {
         Ok(answer) => Some(answer.object),
@@ -74,17 +78,17 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
     };
     let (call, object, written) = match live {
         None => (
-            Call::create(&collection, name, JSON),
+            ApiCall::create(&collection, name, JSON),
             wanted.clone(),
-            Written::Created,
+            CatalogueWrite::Created,
         ),
-        Some(live) if live.spec == wanted.spec => return Ok(Written::Unchanged),
+        Some(live) if live.spec == wanted.spec => return Ok(CatalogueWrite::Unchanged),
         Some(mut live) => {
             live.spec = wanted.spec.clone();
             (
-                Call::replace(&collection, name, JSON),
+                ApiCall::replace(&collection, name, JSON),
                 live,
-                Written::Replaced,
+                CatalogueWrite::Replaced,
             )
         }
     };
@@ -99,9 +103,9 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
 /// # Errors
 /// Those of the request; a conflict if another client created it again; [`EngineError::Denied`] if admission denies it.
 pub async fn delete(cluster: &Cluster, known: &AddonCatalogue) -> Result<bool, EngineError> {
-    let options = delete::options(json!({"uid": known.metadata.uid}), None).to_string();
-    let (collection, name) = place(known);
-    let call = Call::delete(&collection, name).body(options.into_bytes());
+    let options = delete::delete_options(json!({"uid": known.metadata.uid}), None).to_string();
+    let (collection, name) = locate(known);
+    let call = ApiCall::delete(&collection, name).body(options.into_bytes());
     match cluster.home().send::<IgnoredAny>(call).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),
@@ -114,12 +118,12 @@ pub async fn delete(cluster: &Cluster, known: &AddonCatalogue) -> Result<bool, E
 ///
 /// # Errors
 /// Those of the request.
-pub async fn mark(
+pub async fn record_duplicates(
     cluster: &Cluster,
     known: &AddonCatalogue,
     lost: Option<&str>,
 ) -> Result<bool, EngineError> {
-    let Some(status) = marked(known, lost, cluster.home().now()) else {
+    let Some(status) = duplicate_status(known, lost, cluster.home().now()) else {
         return Ok(false);
     };
     match write_status(cluster, known, status).await {
@@ -140,12 +144,12 @@ pub async fn replace(
 ) -> Result<AddonCatalogue, EngineError> {
     let mut object = known.clone();
     object.spec = spec;
-    let (collection, name) = place(known);
+    let (collection, name) = locate(known);
     let body = body(&object, &collection, name)?;
-    let call = Call::replace(&collection, name, JSON)
+    let call = ApiCall::replace(&collection, name, JSON)
         .query("fieldManager", names::CLIENT)
         .body(body);
-    Ok(cluster.home().exchange(call, answered).await?.object)
+    Ok(cluster.home().exchange(call, parse_answer).await?.object)
 }
 
 /// Records in the status of a catalogue that its add-ons are those of a revision of `spec.from`, or why they are not. Returns whether the
@@ -156,19 +160,19 @@ pub async fn replace(
 pub async fn record_sync(
     cluster: &Cluster,
     known: &AddonCatalogue,
-    read: &Result<String, NotSynced>,
+    read: &Result<String, SyncFailure>,
 ) -> Result<bool, EngineError> {
     let mut known = known.clone();
     for attempt in 1.. {
-        let Some(status) = synced(&known, read, cluster.home().now()) else {
+        let Some(status) = synced_status(&known, read, cluster.home().now()) else {
             return Ok(false);
         };
         match write_status(cluster, &known, status).await {
             Ok(()) => break,
             Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
-                let (collection, name) = place(&known);
-                let call = Call::get(&collection, name, JSON);
-                known = cluster.home().exchange(call, answered).await?.object;
+                let (collection, name) = locate(&known);
+                let call = ApiCall::get(&collection, name, JSON);
+                known = cluster.home().exchange(call, parse_answer).await?.object;
             }
             Err(error) => return Err(error),
         }
@@ -178,7 +182,7 @@ pub async fn record_sync(
 
 /// Why the add-ons of a catalogue are not those of `spec.from`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotSynced {
+pub struct SyncFailure {
     /// One CamelCase word.
     pub reason: &'static str,
     /// A sentence for people.
@@ -186,9 +190,9 @@ pub struct NotSynced {
 }
 
 /// Returns the status with the condition `Synced`; `None` if nothing would change.
-fn synced(
+fn synced_status(
     known: &AddonCatalogue,
-    read: &Result<String, NotSynced>,
+    read: &Result<String, SyncFailure>,
     now: Timestamp,
 ) -> Option<AddonCatalogueStatus> {
     let before = known.status.clone().unwrap_or_default();
@@ -198,7 +202,7 @@ fn synced(
         Ok(_) => ("True", "UpToDate", String::new()),
         Err(why) => ("False", why.reason, why.message.clone()),
     };
-    let mut condition = status::condition(conditions::SYNCED, status, reason, message, now);
+    let mut condition = status::new_condition(conditions::SYNCED, status, reason, message, now);
     condition.observed_generation = generation;
     conditions::set(&mut after.conditions, condition);
     if let Ok(revision) = read {
@@ -222,9 +226,9 @@ async fn write_status(
 ) -> Result<(), EngineError> {
     let mut object = known.clone();
     object.status = Some(status);
-    let (collection, name) = place(known);
+    let (collection, name) = locate(known);
     let body = body(&object, &collection, name)?;
-    let call = Call::replace(&collection, name, JSON)
+    let call = ApiCall::replace(&collection, name, JSON)
         .subresource("status")
         .query("fieldManager", names::CLIENT)
         .body(body);
@@ -232,7 +236,7 @@ async fn write_status(
 }
 
 /// Returns the collection and the name of a catalogue.
-fn place(known: &AddonCatalogue) -> (Collection, &str) {
+fn locate(known: &AddonCatalogue) -> (Collection, &str) {
     let namespace = known.metadata.namespace.as_deref().unwrap_or_default();
     let name = known.metadata.name.as_deref().unwrap_or_default();
     (collection(namespace), name)
@@ -244,14 +248,14 @@ fn body(
     name: &str,
 ) -> Result<Vec<u8>, EngineError> {
     serde_json::to_vec(object).map_err(|error| EngineError::Api {
-        what: collection.object(name),
+        what: collection.describe_object(name),
         message: error.to_string(),
         code: 0,
     })
 }
 
 /// Returns the status with the condition `Duplicate`; `None` if nothing would change.
-fn marked(
+fn duplicate_status(
     known: &AddonCatalogue,
     lost: Option<&str>,
     now: Timestamp,
@@ -263,11 +267,12 @@ fn marked(
     match lost {
         Some(message) => {
             let (duplicate, reason) = (conditions::DUPLICATE, "HeldByOther");
-            let mut raised = status::condition(duplicate, "True", reason, message.to_owned(), now);
+            let mut raised =
+                status::new_condition(duplicate, "True", reason, message.to_owned(), now);
             raised.observed_generation = generation;
             conditions::set(all, raised);
         }
-        None => status::lower(all, conditions::DUPLICATE, "Unique", generation, now),
+        None => status::lower_condition(all, conditions::DUPLICATE, "Unique", generation, now),
     }
     if before.conditions == after.conditions {
         return None;
@@ -277,7 +282,7 @@ fn marked(
 }
 
 fn collection(namespace: &str) -> Collection {
-    Collection::known(
+    Collection::from_names(
         names::API_VERSION,
         "AddonCatalogue",
         "addoncatalogues",
@@ -294,23 +299,23 @@ mod tests {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let mut catalogue = AddonCatalogue::new("a", Default::default());
         catalogue.metadata.generation = Some(3);
-        assert_eq!(marked(&catalogue, None, now), None);
-        let status = marked(&catalogue, Some("a is held"), now).unwrap();
-        let raised = conditions::raised(&status.conditions, conditions::DUPLICATE).unwrap();
+        assert_eq!(duplicate_status(&catalogue, None, now), None);
+        let status = duplicate_status(&catalogue, Some("a is held"), now).unwrap();
+        let raised = conditions::find_raised(&status.conditions, conditions::DUPLICATE).unwrap();
         assert_eq!(
             (raised.message.as_str(), raised.observed_generation),
             ("a is held", Some(3))
         );
         catalogue.status = Some(status);
         let later = Timestamp::from_second(1_800_000_060).unwrap();
-        assert_eq!(marked(&catalogue, Some("a is held"), later), None);
-        assert!(marked(&catalogue, Some("b is held"), later).is_some());
-        catalogue.status = marked(&catalogue, None, later);
+        assert_eq!(duplicate_status(&catalogue, Some("a is held"), later), None);
+        assert!(duplicate_status(&catalogue, Some("b is held"), later).is_some());
+        catalogue.status = duplicate_status(&catalogue, None, later);
         let status = catalogue.status.as_ref().unwrap();
         assert_eq!(
-            conditions::raised(&status.conditions, conditions::DUPLICATE),
+            conditions::find_raised(&status.conditions, conditions::DUPLICATE),
             None
         );
-        assert_eq!(marked(&catalogue, None, now), None);
+        assert_eq!(duplicate_status(&catalogue, None, now), None);
     }
 }

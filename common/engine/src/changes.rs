@@ -16,12 +16,12 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::live;
 use super::record;
-use super::watch::{self, Selector};
+use super::watch::{self, ObservedSelector};
 
 /// Pause after a refused watch: its kind may be served later, or the right granted.
 const PAUSE: Duration = Duration::from_secs(30);
 
-impl Changed {
+impl ChangedObject {
     /// Returns the state from which edits are detected.
     #[must_use]
     pub fn state(&self) -> LiveState<'_> {
@@ -36,16 +36,16 @@ impl Changed {
 
 /// A change that a watch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ObservedChange {
     /// Everything may have changed; from now on no change is missed.
     All,
     /// One object changed.
-    One(Changed),
+    One(ChangedObject),
 }
 
 /// An object that was created, changed or deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedObject {
     /// Namespace; empty if it is cluster-scoped.
     pub namespace: String,
     /// Name.
@@ -61,9 +61,9 @@ pub struct Changed {
     /// Value of the owner label.
     pub owner: String,
     /// Whether it was deleted.
-    pub is_gone: bool,
+    pub is_deleted: bool,
     /// Whether it is being deleted.
-    pub is_going: bool,
+    pub is_being_deleted: bool,
     /// Whether it has the finalizer that guards core installations.
     pub is_guarded: bool,
     /// Whether it is a released core installation.
@@ -71,33 +71,38 @@ pub struct Changed {
 }
 
 /// Reports changes of installations, and never ends.
-pub async fn installations(cluster: &Cluster, see: impl FnMut(Change)) {
-    follow(cluster, &record::collection(None), see).await;
+pub async fn watch_installations(cluster: &Cluster, see: impl FnMut(ObservedChange)) {
+    watch_repeatedly(cluster, &record::collection(None), see).await;
 }
 
 /// Reports changes of the catalogues of a namespace, and never ends.
-pub async fn catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(Change)) {
+pub async fn watch_catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(ObservedChange)) {
     let (kind, plural) = ("AddonCatalogue", "addoncatalogues");
-    let collection = Collection::known(API_VERSION, kind, plural, Some(namespace));
-    follow(cluster, &collection, see).await;
+    let collection = Collection::from_names(API_VERSION, kind, plural, Some(namespace));
+    watch_repeatedly(cluster, &collection, see).await;
 }
 
 /// Reports changes of Secrets, in one namespace or in all, and never ends. Their content is not read.
-pub async fn secrets(cluster: &Cluster, namespace: Option<&str>, see: impl FnMut(Change)) {
-    let collection = Collection::known("v1", "Secret", "secrets", namespace);
-    follow(cluster, &collection, see).await;
+pub async fn watch_secrets(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    see: impl FnMut(ObservedChange),
+) {
+    let collection = Collection::from_names("v1", "Secret", "secrets", namespace);
+    watch_repeatedly(cluster, &collection, see).await;
 }
 
 /// Reports that the rules or the list of core add-ons changed, and never ends.
-pub async fn core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(Change)) {
-    let collection = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
+pub async fn watch_core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(ObservedChange)) {
+    let collection = Collection::from_names("v1", "ConfigMap", "configmaps", Some(namespace));
     let names = [CORE_ADDON_RULES, CUSTOM_CORE_ADDONS];
     let [rules, addons] = names.map(|name| {
         let mut see = &see;
         let collection = &collection;
         async move {
             loop {
-                let _ = once(cluster, collection, Selector::Name(name), &mut see).await;
+                let _ =
+                    watch_once(cluster, collection, ObservedSelector::Name(name), &mut see).await;
                 sleep(PAUSE).await;
             }
         }
@@ -106,15 +111,25 @@ pub async fn core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(Change)
 }
 
 /// Reports changes of all objects of a kind that have an owner label, and never ends.
-pub async fn owned(cluster: &Cluster, group: &str, kind: &str, mut see: impl FnMut(Change)) {
+pub async fn watch_owned(
+    cluster: &Cluster,
+    group: &str,
+    kind: &str,
+    mut see: impl FnMut(ObservedChange),
+) {
     loop {
-        owned_once(cluster, group, kind, &mut see).await;
+        watch_owned_once(cluster, group, kind, &mut see).await;
         sleep(PAUSE).await;
     }
 }
 
 /// Reports changes until the watch is refused. Only the refusal reveals that a version has left the CRD.
-async fn owned_once(cluster: &Cluster, group: &str, kind: &str, see: &mut impl FnMut(Change)) {
+async fn watch_owned_once(
+    cluster: &Cluster,
+    group: &str,
+    kind: &str,
+    see: &mut impl FnMut(ObservedChange),
+) {
     let needed = [(group.to_owned(), kind.to_owned())].into();
     let kinds = cluster.kinds(&needed).await.ok();
     let served = kinds
@@ -124,41 +139,55 @@ async fn owned_once(cluster: &Cluster, group: &str, kind: &str, see: &mut impl F
         return;
     };
     let collection = Collection::new(gvk, info, None);
-    let ended = once(cluster, &collection, Selector::Label(LABEL_OWNER), see).await;
+    let ended = watch_once(
+        cluster,
+        &collection,
+        ObservedSelector::Label(LABEL_OWNER),
+        see,
+    )
+    .await;
     if let Err(error) = ended {
         cluster.forget_unserved(&error).await;
     }
 }
 
-async fn follow(cluster: &Cluster, collection: &Collection, mut see: impl FnMut(Change)) {
+async fn watch_repeatedly(
+    cluster: &Cluster,
+    collection: &Collection,
+    mut see: impl FnMut(ObservedChange),
+) {
     loop {
-        let _ = once(cluster, collection, Selector::All, &mut see).await;
+        let _ = watch_once(cluster, collection, ObservedSelector::All, &mut see).await;
         sleep(PAUSE).await;
     }
 }
 
-async fn once(
+async fn watch_once(
     cluster: &Cluster,
     collection: &Collection,
-    selector: Selector<'_>,
-    see: &mut impl FnMut(Change),
+    selector: ObservedSelector<'_>,
+    see: &mut impl FnMut(ObservedChange),
 ) -> Result<(), EngineError> {
     let seen = |seen| {
         match seen {
-            watch::Seen::Listed(_) => see(Change::All),
-            watch::Seen::Changed(object) => see(Change::One(read(&object, false))),
-            watch::Seen::Deleted(object) => see(Change::One(read(&object, true))),
-            watch::Seen::Lost(_) => {}
+            watch::Observation::Listed(_) => see(ObservedChange::All),
+            watch::Observation::Changed(object) => {
+                see(ObservedChange::One(read_change(&object, false)))
+            }
+            watch::Observation::Deleted(object) => {
+                see(ObservedChange::One(read_change(&object, true)))
+            }
+            watch::Observation::Lost(_) => {}
         }
         false
     };
-    watch::changes(cluster, collection, selector, seen).await
+    watch::observe_changes(cluster, collection, selector, seen).await
 }
 
-fn read(object: &Value, is_gone: bool) -> Changed {
+fn read_change(object: &Value, is_gone: bool) -> ChangedObject {
     let metadata = &object["metadata"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Changed {
+    ChangedObject {
         namespace: text(&metadata["namespace"]),
         name: text(&metadata["name"]),
         uid: text(&metadata["uid"]),
@@ -166,8 +195,8 @@ fn read(object: &Value, is_gone: bool) -> Changed {
         resource_version: text(&metadata["resourceVersion"]),
         fields: live::fields_of(object),
         owner: text(&metadata["labels"][LABEL_OWNER]),
-        is_gone,
-        is_going: metadata["deletionTimestamp"].is_string(),
+        is_deleted: is_gone,
+        is_being_deleted: metadata["deletionTimestamp"].is_string(),
         is_released: metadata["annotations"][ANNOTATION_RELEASED] == MARKED,
         is_guarded: metadata["finalizers"].as_array().is_some_and(|all| {
             all.iter()
@@ -180,10 +209,10 @@ fn read(object: &Value, is_gone: bool) -> Changed {
 mod tests {
     use serde_json::json;
 
-    use super::super::fake::{self, Reply};
+    use super::super::fake::{self, FakeReply};
     use super::*;
 
-    fn served(versions: &[&str]) -> Reply {
+    fn served(versions: &[&str]) -> FakeReply {
         let versions = versions.iter().map(|version| {
             json!({"version": version, "resources": [{"resource": "tills", "scope": "Cluster", "verbs": ["list"],
                 "responseKind": {"group": "shop.example", "version": version, "kind": "Till"}}]})
@@ -205,7 +234,7 @@ mod tests {
             Some((403, &[], json!("no"))),
         ]);
         for _ in 0..2 {
-            owned_once(&cluster, "shop.example", "Till", &mut |_| {}).await;
+            watch_owned_once(&cluster, "shop.example", "Till", &mut |_| {}).await;
         }
         let lines = asked.lines();
         let mut watched = lines.iter().filter(|line| line.contains("/tills?"));

@@ -15,12 +15,12 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 
-use super::blockers::Turns;
-use super::discovery::{self, Cache};
+use super::blockers::SearchThrottle;
+use super::discovery::{self, KindCache};
 use super::error::EngineError;
-use super::limits::Limits;
+use super::limits::ServerLimits;
 use super::remote::Renewal;
-use super::request::{Call, JSON, server_time};
+use super::request::{ApiCall, JSON, server_time};
 
 /// Options of a [`Cluster`].
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Cluster {
     /// The cluster of the records, if it is another one (semantics 6.3).
     home: Option<Arc<Cluster>>,
     /// Limits for answers of the server, if its address came from a Secret (semantics 6.4).
-    limits: Option<Arc<Limits>>,
+    limits: Option<Arc<ServerLimits>>,
     /// Reads the credentials again, if they came from a Secret in the home cluster.
     renewal: Option<Arc<Renewal>>,
     config: Option<kube::Config>,
@@ -53,8 +53,8 @@ pub struct Cluster {
     pub(super) answered: AtomicBool,
     pub(super) clock: Clock,
     /// Limits the rate of searches for blockers, across operations.
-    pub(super) turns: Turns,
-    cache: Option<Cache>,
+    pub(super) blocker_searches: SearchThrottle,
+    cache: Option<KindCache>,
     kinds: Mutex<KnownKinds>,
 }
 
@@ -75,13 +75,13 @@ impl Cluster {
         let server = config.cluster_url.to_string();
         let server = server.trim_end_matches('/').to_owned();
         let cache = options.cache_dir.as_deref().map(|dir| {
-            Cache::new(
+            KindCache::new(
                 dir,
                 &server,
                 config.root_cert.as_deref().unwrap_or_default(),
             )
         });
-        let client = client(config.clone()).map_err(|error| EngineError::Unreachable {
+        let client = new_client(config.clone()).map_err(|error| EngineError::Unreachable {
             server: server.clone(),
             source: Box::new(error),
         })?;
@@ -119,7 +119,7 @@ impl Cluster {
     }
 
     /// Returns the same cluster with limits for its answers, because its address came from a Secret whose writer controls the server.
-    pub(super) fn limited(self) -> Self {
+    pub(super) fn with_limits(self) -> Self {
         Self {
             limits: Some(Arc::default()),
             ..self
@@ -127,13 +127,13 @@ impl Cluster {
     }
 
     /// Returns the limits for answers; `None` if a person or the deployment named the server.
-    pub(super) fn limits(&self) -> Option<&Limits> {
+    pub(super) fn limits(&self) -> Option<&ServerLimits> {
         self.limits.as_deref()
     }
 
     /// Returns the same cluster with its installations recorded in another one: records, locks, catalogues, and the Secrets and data beside
     /// a record are read and written there, objects here (semantics 6.3).
-    pub(super) fn recorded_in(self, home: Arc<Self>, renewal: Arc<Renewal>) -> Self {
+    pub(super) fn with_records_in(self, home: Arc<Self>, renewal: Arc<Renewal>) -> Self {
         Self {
             home: Some(home),
             renewal: Some(renewal),
@@ -146,12 +146,12 @@ impl Cluster {
     pub async fn with_home(&self, home: Arc<Self>) -> Self {
         Self {
             home: Some(home),
-            ..self.apart().await
+            ..self.with_own_permits().await
         }
     }
 
     /// Returns the same connection with its own limit of requests in flight, so that it does not wait for others.
-    pub async fn apart(&self) -> Self {
+    pub async fn with_own_permits(&self) -> Self {
         Self {
             own: self.own.clone(),
             home: self.home.clone(),
@@ -185,7 +185,7 @@ impl Cluster {
         client: kube::Client,
         server: String,
         options: ClusterOptions,
-        cache: Option<Cache>,
+        cache: Option<KindCache>,
     ) -> Self {
         Self {
             client,
@@ -199,7 +199,7 @@ impl Cluster {
             options,
             answered: AtomicBool::new(false),
             clock: Clock::default(),
-            turns: Turns::default(),
+            blocker_searches: SearchThrottle::default(),
             cache,
             kinds: Mutex::default(),
         }
@@ -213,7 +213,7 @@ impl Cluster {
     }
 
     /// Returns the client with our own rights.
-    pub(super) fn own(&self) -> &kube::Client {
+    pub(super) fn own_client(&self) -> &kube::Client {
         self.own.as_ref().unwrap_or_else(|| self.client())
     }
 
@@ -224,7 +224,7 @@ impl Cluster {
     /// Returns whether an error means that a cluster other than that of the records is unusable: it does not answer, or does not accept the
     /// credentials.
     #[must_use]
-    pub fn is_lost(&self, error: &EngineError) -> bool {
+    pub fn is_remote_failure(&self, error: &EngineError) -> bool {
         let lost = match error {
             EngineError::Unreachable { server, .. } | EngineError::Unauthorized { server } => {
                 server
@@ -251,7 +251,7 @@ impl Cluster {
     }
 
     /// Waits until all requests in flight are answered. Until the result is dropped, no request except renewals of locks begins.
-    pub async fn quiet(&self) -> [Option<SemaphorePermit<'_>>; 2] {
+    pub async fn pause_requests(&self) -> [Option<SemaphorePermit<'_>>; 2] {
         let home = self.home.as_deref();
         [
             self.all_permits().await,
@@ -276,7 +276,7 @@ impl Cluster {
 
     /// Returns a time that no write of the operation is later than, to the record or to the objects: the clocks of their API servers may
     /// differ.
-    pub(super) fn latest(&self) -> Timestamp {
+    pub(super) fn latest_now(&self) -> Timestamp {
         self.now().max(self.home().now())
     }
 
@@ -287,10 +287,12 @@ impl Cluster {
     pub async fn kubernetes_version(&self) -> Result<String, EngineError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Version {
+        struct VersionResponse {
             git_version: String,
         }
-        let answer = self.send::<Version>(Call::path("/version", JSON)).await?;
+        let answer = self
+            .send::<VersionResponse>(ApiCall::path("/version", JSON))
+            .await?;
         Ok(answer.object.git_version)
     }
 
@@ -332,7 +334,7 @@ impl Cluster {
         let mut table = discovery::discover(self).await?;
         // A group that does not answer now may still be served, so its former entries are kept.
         if let Some(before) = &known.table {
-            table.keep_silent(before);
+            table.keep_silent_kinds(before);
         }
         if let Some(cache) = &self.cache {
             cache.store(&table, self.now());
@@ -377,7 +379,7 @@ impl Cluster {
 }
 
 /// Returns a client with our user agent, and without retries and timeouts of its own.
-pub(super) fn client(mut config: kube::Config) -> Result<kube::Client, kube::Error> {
+pub(super) fn new_client(mut config: kube::Config) -> Result<kube::Client, kube::Error> {
     config.default_retry = false;
     config.read_timeout = None;
     config.headers.push((

@@ -25,14 +25,14 @@ pub enum Fitness {
 ///
 /// # Errors
 /// Those of the request.
-pub async fn note(
+pub async fn update_conditions(
     cluster: &Cluster,
     known: &AddonInstallation,
     fitness: &Fitness,
 ) -> Result<Option<AddonInstallation>, EngineError> {
     let generation = known.metadata.generation;
     let now = cluster.home().now();
-    let Some(status) = judged(known.status.as_ref(), fitness, generation, now) else {
+    let Some(status) = updated_status(known.status.as_ref(), fitness, generation, now) else {
         return Ok(None);
     };
     let mut stored = known.clone();
@@ -45,7 +45,7 @@ pub async fn note(
 }
 
 /// Returns the status with the conditions; `None` if nothing would change. A version that was always listed and fitting has no conditions.
-fn judged(
+fn updated_status(
     stored: Option<&AddonInstallationStatus>,
     fitness: &Fitness,
     generation: Option<i64>,
@@ -73,7 +73,7 @@ fn judged(
             None => why.is_empty(),
         };
         if !is_known {
-            let mut condition = status::condition(r#type, value, reason, why.to_owned(), now);
+            let mut condition = status::new_condition(r#type, value, reason, why.to_owned(), now);
             condition.observed_generation = generation;
             conditions::set(&mut status.conditions, condition);
             is_news = true;
@@ -90,7 +90,7 @@ mod tests {
     fn a_fitness_is_written_once_and_taken_back() {
         let mut status = AddonInstallationStatus::default();
         let look = |status: &_, fitness: &Fitness| {
-            judged(Some(status), fitness, Some(1), Timestamp::UNIX_EPOCH)
+            updated_status(Some(status), fitness, Some(1), Timestamp::UNIX_EPOCH)
         };
         assert_eq!(look(&status, &Fitness::Fits), None, "it always fitted");
         let misfit = |why: &str| Fitness::Misfit(why.to_owned());
@@ -124,7 +124,7 @@ mod tests {
             assert_eq!(look(&status, &fitness), None, "nothing is new");
         }
         assert_eq!(
-            judged(None, &Fitness::Fits, None, Timestamp::UNIX_EPOCH),
+            updated_status(None, &Fitness::Fits, None, Timestamp::UNIX_EPOCH),
             None
         );
     }
@@ -133,7 +133,7 @@ mod tests {
     fn what_is_not_listed_says_that_alone() {
         let unlisted = Fitness::Unlisted("why".to_owned());
         let status = AddonInstallationStatus::default();
-        let status = judged(Some(&status), &unlisted, None, Timestamp::UNIX_EPOCH).unwrap();
+        let status = updated_status(Some(&status), &unlisted, None, Timestamp::UNIX_EPOCH).unwrap();
         let types = status.conditions.iter().map(|one| one.r#type.as_str());
         assert_eq!(types.collect::<Vec<_>>(), [UNLISTED]);
     }

@@ -6,10 +6,10 @@ use serde::de::IgnoredAny;
 use common::api::names;
 
 use super::address::Collection;
-use super::catalogues::Written;
+use super::catalogues::CatalogueWrite;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{APPLY_PATCH, Call, JSON};
+use super::request::{APPLY_PATCH, ApiCall, JSON};
 
 /// HTTP status of a conflict.
 const CONFLICT: u16 = 409;
@@ -23,7 +23,7 @@ pub async fn get(
     namespace: &str,
     name: &str,
 ) -> Result<Option<ConfigMap>, EngineError> {
-    let call = Call::get(&collection(namespace), name, JSON).own();
+    let call = ApiCall::get(&collection(namespace), name, JSON).with_own_rights();
     match cluster.home().send::<ConfigMap>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -42,12 +42,12 @@ pub async fn put(
     cluster: &Cluster,
     live: Option<ConfigMap>,
     wanted: &ConfigMap,
-) -> Result<Written, EngineError> {
+) -> Result<CatalogueWrite, EngineError> {
     let namespace = wanted.metadata.namespace.as_deref().unwrap_or_default();
     let name = wanted.metadata.name.as_deref().unwrap_or_default();
     let collection = collection(namespace);
     let failed = |message, code| EngineError::Api {
-        what: collection.object(name),
+        what: collection.describe_object(name),
         message,
         code,
     };
@@ -55,15 +55,15 @@ pub async fn put(
         serde_json::to_vec(object).map_err(|error| failed(error.to_string(), 0))
     };
     let (mut live, written) = match live {
-        Some(live) if live.data == wanted.data => return Ok(Written::Unchanged),
-        Some(live) => (live, Written::Replaced),
+        Some(live) if live.data == wanted.data => return Ok(CatalogueWrite::Unchanged),
+        Some(live) => (live, CatalogueWrite::Replaced),
         None => {
             let empty = ConfigMap {
                 data: None,
                 ..wanted.clone()
             };
-            let call = Call::patch(&collection, name, APPLY_PATCH, JSON)
-                .own()
+            let call = ApiCall::patch(&collection, name, APPLY_PATCH, JSON)
+                .with_own_rights()
                 .query("fieldManager", names::CLIENT)
                 .body(body(&empty)?);
             let made = cluster.home().send::<ConfigMap>(call).await?.object;
@@ -71,12 +71,12 @@ pub async fn put(
                 let message = "another client created it meanwhile".to_owned();
                 return Err(failed(message, CONFLICT));
             }
-            (made, Written::Created)
+            (made, CatalogueWrite::Created)
         }
     };
     live.data.clone_from(&wanted.data);
-    let call = Call::replace(&collection, name, JSON)
-        .own()
+    let call = ApiCall::replace(&collection, name, JSON)
+        .with_own_rights()
         .query("fieldManager", names::CLIENT)
         .body(body(&live)?);
     cluster.home().send::<IgnoredAny>(call).await?;
@@ -84,5 +84,5 @@ pub async fn put(
 }
 
 fn collection(namespace: &str) -> Collection {
-    Collection::known("v1", "ConfigMap", "configmaps", Some(namespace))
+    Collection::from_names("v1", "ConfigMap", "configmaps", Some(namespace))
 }

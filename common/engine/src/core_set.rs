@@ -5,7 +5,7 @@ pub mod progress;
 
 use std::collections::BTreeMap;
 
-use addons_clusters::core_set::change::{freed, guard, released};
+use addons_clusters::core_set::change::{add_guard, freed_record, released_record};
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
 use common::api::names::{self, ANNOTATION_CLUSTER_DELETING, LABEL_KUBECONFIG_SECRET, MARKED};
@@ -15,8 +15,8 @@ use serde_json::json;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{Metadata, Partial};
-use super::request::{Call, MERGE_PATCH, METADATA};
+use super::meta::{LiveMetadata, PartialObject};
+use super::request::{ApiCall, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_selected};
 use super::{lock, record, status};
 
@@ -28,22 +28,25 @@ const CLUSTERS: [&[&str]; 2] = [
 
 /// The parts of a namespace that the core set depends on.
 #[derive(Clone, Debug, Default)]
-pub struct Home {
+pub struct HomeNamespace {
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Whether its cluster is being deleted.
     pub is_marked: bool,
     /// Whether the namespace itself is being deleted.
-    pub is_going: bool,
+    pub is_being_deleted: bool,
 }
 
 /// Reads the namespace that stands for a cluster; `None` if it does not exist.
 ///
 /// # Errors
 /// Those of the request.
-pub async fn home(cluster: &Cluster, namespace: &str) -> Result<Option<Home>, EngineError> {
-    let call = Call::get(&namespace_collection(), namespace, METADATA).own();
-    match cluster.home().send::<Partial>(call).await {
+pub async fn read_home(
+    cluster: &Cluster,
+    namespace: &str,
+) -> Result<Option<HomeNamespace>, EngineError> {
+    let call = ApiCall::get(&namespace_collection(), namespace, METADATA).with_own_rights();
+    match cluster.home().send::<PartialObject>(call).await {
         Ok(answer) => Ok(Some(answer.object.metadata.into())),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
@@ -54,7 +57,7 @@ pub async fn home(cluster: &Cluster, namespace: &str) -> Result<Option<Home>, En
 ///
 /// # Errors
 /// Those of the request.
-pub async fn homes(cluster: &Cluster) -> Result<BTreeMap<String, Home>, EngineError> {
+pub async fn list_homes(cluster: &Cluster) -> Result<BTreeMap<String, HomeNamespace>, EngineError> {
     let selectors = [("labelSelector", LABEL_KUBECONFIG_SECRET)];
     let found = read_selected(cluster.home(), &namespace_collection(), &selectors).await?;
     let found = found.into_iter().flatten();
@@ -62,12 +65,12 @@ pub async fn homes(cluster: &Cluster) -> Result<BTreeMap<String, Home>, EngineEr
     Ok(found.map(|one| (one.name.clone(), one.into())).collect())
 }
 
-impl From<Metadata> for Home {
-    fn from(metadata: Metadata) -> Self {
+impl From<LiveMetadata> for HomeNamespace {
+    fn from(metadata: LiveMetadata) -> Self {
         let mark = metadata.annotations.get(ANNOTATION_CLUSTER_DELETING);
         Self {
             is_marked: mark.is_some_and(|mark| mark == MARKED),
-            is_going: metadata.deletion_timestamp.is_some(),
+            is_being_deleted: metadata.deletion_timestamp.is_some(),
             labels: metadata.labels,
         }
     }
@@ -83,7 +86,7 @@ pub async fn deleted_clusters(cluster: &Cluster) -> Result<Vec<DeletedCluster>, 
     for versions in CLUSTERS {
         let mut clusters = None;
         for version in versions {
-            let collection = Collection::known(version, "Cluster", "clusters", None);
+            let collection = Collection::from_names(version, "Cluster", "clusters", None);
             clusters = match read_all(cluster.home(), &collection).await {
                 Err(error) if error.code().is_some() => None,
                 clusters => clusters?,
@@ -106,13 +109,13 @@ pub async fn deleted_clusters(cluster: &Cluster) -> Result<Vec<DeletedCluster>, 
 ///
 /// # Errors
 /// Those of the request.
-pub async fn mark(cluster: &Cluster, namespace: &str) -> Result<(), EngineError> {
+pub async fn mark_cluster_deleting(cluster: &Cluster, namespace: &str) -> Result<(), EngineError> {
     let marked = json!({"metadata": {"annotations": {ANNOTATION_CLUSTER_DELETING: MARKED}}});
-    let call = Call::patch(&namespace_collection(), namespace, MERGE_PATCH, METADATA)
-        .own()
+    let call = ApiCall::patch(&namespace_collection(), namespace, MERGE_PATCH, METADATA)
+        .with_own_rights()
         .query("fieldManager", names::CLIENT)
         .body(marked.to_string().into_bytes());
-    cluster.home().send::<Partial>(call).await.map(drop)
+    cluster.home().send::<PartialObject>(call).await.map(drop)
 }
 
 /// Creates the record of a core installation with its guard. Returns whether it did not exist.
@@ -121,7 +124,7 @@ pub async fn mark(cluster: &Cluster, namespace: &str) -> Result<(), EngineError>
 /// Those of the request.
 pub async fn create(cluster: &Cluster, wanted: &AddonInstallation) -> Result<bool, EngineError> {
     let mut guarded = wanted.clone();
-    guard(&mut guarded);
+    add_guard(&mut guarded);
     Ok(record::create(cluster, &guarded).await?.is_some())
 }
 
@@ -142,7 +145,7 @@ pub async fn release(
     dropped: &AddonInstallation,
     deletes: bool,
 ) -> Result<(), EngineError> {
-    let marked = match released(dropped) {
+    let marked = match released_record(dropped) {
         Some(released) => record::put_metadata(cluster, &released).await?,
         None => dropped.clone(),
     };
@@ -156,8 +159,11 @@ pub async fn release(
 ///
 /// # Errors
 /// Those of the request; a conflict if the record was written meanwhile.
-pub async fn free(cluster: &Cluster, held: &AddonInstallation) -> Result<bool, EngineError> {
-    match freed(held) {
+pub async fn remove_finalizers(
+    cluster: &Cluster,
+    held: &AddonInstallation,
+) -> Result<bool, EngineError> {
+    match freed_record(held) {
         Some(free) => match record::put_metadata(cluster, &free).await {
             Err(error) if error.is_not_found() => Ok(true),
             other => other.map(|_| true),
@@ -167,17 +173,17 @@ pub async fn free(cluster: &Cluster, held: &AddonInstallation) -> Result<bool, E
 }
 
 /// The type of a condition with its reason and message; `None` if the condition is false.
-pub type Said<'a> = (&'a str, Option<(&'a str, &'a str)>);
+pub type ConditionUpdate<'a> = (&'a str, Option<(&'a str, &'a str)>);
 
 /// Raises and lowers conditions of a record in one write. Returns whether anything changed; nothing is written while an operation is in
 /// progress.
 ///
 /// # Errors
 /// Those of the request.
-pub async fn flag(
+pub async fn update_conditions(
     cluster: &Cluster,
     known: &AddonInstallation,
-    said: &[Said<'_>],
+    said: &[ConditionUpdate<'_>],
 ) -> Result<bool, EngineError> {
     let now = cluster.home().now();
     let stored = known.status.as_ref();
@@ -191,11 +197,11 @@ pub async fn flag(
         match raised {
             Some((reason, message)) => {
                 let message = (*message).to_owned();
-                let mut raised = status::condition(r#type, "True", reason, message, now);
+                let mut raised = status::new_condition(r#type, "True", reason, message, now);
                 raised.observed_generation = generation;
                 conditions::set(&mut all, raised);
             }
-            None => status::lower(&mut all, r#type, "Known", generation, now),
+            None => status::lower_condition(&mut all, r#type, "Known", generation, now),
         }
     }
     if all == before {

@@ -13,15 +13,15 @@ use common::manifest::key::ObjectKey;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{Metadata, Partial};
-use super::request::{APPLY_PATCH, Call, METADATA};
+use super::meta::{LiveMetadata, PartialObject};
+use super::request::{APPLY_PATCH, ApiCall, METADATA};
 use super::served::{self, Definition};
 use super::snapshot::read_one;
 
 /// The result of installing one CRD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Installed {
+pub enum CrdResult {
     /// It did not exist.
     Created,
     /// It was older or had been edited.
@@ -44,7 +44,7 @@ pub async fn install(
     cluster: &Cluster,
     definitions: &[Value],
     timeout: Duration,
-) -> Result<Vec<(ObjectKey, Installed)>, EngineError> {
+) -> Result<Vec<(ObjectKey, CrdResult)>, EngineError> {
     let deadline = Instant::now() + timeout.min(Duration::from_secs(3600));
     let installed = try_join_all(
         definitions
@@ -54,11 +54,14 @@ pub async fn install(
     .await?;
     if installed
         .iter()
-        .all(|(_, done)| matches!(done, Installed::Unchanged | Installed::Newer { .. }))
+        .all(|(_, done)| matches!(done, CrdResult::Unchanged | CrdResult::Newer { .. }))
     {
         return Ok(installed);
     }
-    let pending = definitions.iter().filter_map(Definition::of).collect();
+    let pending = definitions
+        .iter()
+        .filter_map(Definition::from_object)
+        .collect();
     let unserved = served::wait(cluster, pending, deadline, &|_, _| {}).await;
     match unserved.into_iter().next() {
         None => Ok(installed),
@@ -73,8 +76,8 @@ pub async fn install(
 async fn install_one(
     cluster: &Cluster,
     object: &Value,
-) -> Result<(ObjectKey, Installed), EngineError> {
-    let key = ObjectKey::of(object)
+) -> Result<(ObjectKey, CrdResult), EngineError> {
+    let key = ObjectKey::from_object(object)
         .filter(served::is_definition)
         .ok_or_else(|| EngineError::Api {
             what: "definition".to_owned(),
@@ -83,25 +86,25 @@ async fn install_one(
         })?;
     let collection = served::collection();
     let live = read_one(cluster, &collection, &key.name).await?;
-    if let Some(version) = live.as_ref().and_then(|live| newer(live, object)) {
-        return Ok((key, Installed::Newer { version }));
+    if let Some(version) = live.as_ref().and_then(|live| newer_version(live, object)) {
+        return Ok((key, CrdResult::Newer { version }));
     }
-    let call = Call::patch(&collection, &key.name, APPLY_PATCH, METADATA)
+    let call = ApiCall::patch(&collection, &key.name, APPLY_PATCH, METADATA)
         .query("fieldManager", names::CLIENT)
         .query("force", "true")
         .query("fieldValidation", "Strict")
         .body(object.to_string().into_bytes());
-    let applied = cluster.send::<Partial>(call).await?.object.metadata;
+    let applied = cluster.send::<PartialObject>(call).await?.object.metadata;
     let done = match live {
-        None => Installed::Created,
-        Some(live) if live.resource_version == applied.resource_version => Installed::Unchanged,
-        Some(_) => Installed::Updated,
+        None => CrdResult::Created,
+        Some(live) if live.resource_version == applied.resource_version => CrdResult::Unchanged,
+        Some(_) => CrdResult::Updated,
     };
     Ok((key, done))
 }
 
 /// Returns the version of the live CRD if it is newer than ours. A CRD without a readable version counts as older.
-fn newer(live: &Metadata, object: &Value) -> Option<String> {
+fn newer_version(live: &LiveMetadata, object: &Value) -> Option<String> {
     let live = live.annotations.get(names::ANNOTATION_CRD_VERSION)?;
     let ours = object
         .get("metadata")?
@@ -120,15 +123,18 @@ mod tests {
 
     #[test]
     fn a_newer_definition_stays() {
-        let live = |version: &str| -> Metadata {
+        let live = |version: &str| -> LiveMetadata {
             serde_json::from_value(json!({"annotations": {names::ANNOTATION_CRD_VERSION: version}}))
                 .unwrap()
         };
         let ours = json!({"metadata": {"annotations": {names::ANNOTATION_CRD_VERSION: "0.9.0"}}});
-        assert_eq!(newer(&live("0.10.0"), &ours).as_deref(), Some("0.10.0"));
-        assert_eq!(newer(&live("0.9.0"), &ours), None);
-        assert_eq!(newer(&live("0.9.0-rc.1"), &ours), None);
-        assert_eq!(newer(&live("new"), &ours), None);
-        assert_eq!(newer(&Metadata::default(), &ours), None);
+        assert_eq!(
+            newer_version(&live("0.10.0"), &ours).as_deref(),
+            Some("0.10.0")
+        );
+        assert_eq!(newer_version(&live("0.9.0"), &ours), None);
+        assert_eq!(newer_version(&live("0.9.0-rc.1"), &ours), None);
+        assert_eq!(newer_version(&live("new"), &ours), None);
+        assert_eq!(newer_version(&LiveMetadata::default(), &ours), None);
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, FIRST_PAUSE};
+use super::request::{ApiCall, FIRST_PAUSE};
 use super::snapshot::read_one;
 
 /// Maximum number of tries for a creation without effect.
@@ -17,7 +17,7 @@ pub(super) async fn create<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &Collection,
     name: &str,
-    call: Call,
+    call: ApiCall,
 ) -> Result<Option<T>, EngineError> {
     let mut pause = FIRST_PAUSE;
     let mut tries = 1;
@@ -44,18 +44,18 @@ pub(super) async fn create<T: DeserializeOwned>(
 mod tests {
     use serde_json::json;
 
-    use super::super::fake::{self, Reply};
-    use super::super::meta::Partial;
+    use super::super::fake::{self, FakeReply};
+    use super::super::meta::PartialObject;
     use super::super::namespace::key;
     use super::super::request::METADATA;
     use super::super::snapshot::namespace_collection;
     use super::*;
 
-    async fn created(replies: Vec<Reply>) -> (Option<bool>, Vec<String>) {
+    async fn created(replies: Vec<FakeReply>) -> (Option<bool>, Vec<String>) {
         let (cluster, asked) = fake::cluster(replies);
         let collection = namespace_collection();
-        let call = Call::create(&collection, &key("a").name, METADATA).body(b"{}".to_vec());
-        let made = create::<Partial>(&cluster, &collection, "a", call).await;
+        let call = ApiCall::create(&collection, &key("a").name, METADATA).body(b"{}".to_vec());
+        let made = create::<PartialObject>(&cluster, &collection, "a", call).await;
         let lines = asked.lines();
         let verbs = lines.iter().filter_map(|line| line.split(' ').next());
         (
@@ -64,12 +64,12 @@ mod tests {
         )
     }
 
-    fn object(code: u16) -> Reply {
+    fn object(code: u16) -> FakeReply {
         let body = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}});
         Some((code, &[], body))
     }
 
-    fn missing() -> Reply {
+    fn missing() -> FakeReply {
         let status = json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound",
             "message": "namespaces \"a\" not found", "details": {"name": "a", "kind": "namespaces"}});
         Some((404, &[], status))

@@ -9,7 +9,7 @@ use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 
-use addons_plan::crd_safety::{Breakage, Comparison, Scan};
+use addons_plan::crd_safety::{Breakage, CrdComparison, ObjectScan};
 use addons_plan::migration::{self, Migration};
 use addons_plan::{Action, InstallationPlan, Step, Verb};
 use common::api::names;
@@ -21,13 +21,13 @@ use common::manifest::managed_fields::CLIENT_SIDE;
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing::{self, one_page};
-use super::meta::Partial;
-use super::request::{Call, JSON, MERGE_PATCH, METADATA, METADATA_LIST};
+use super::listing::{self, read_one_page};
+use super::meta::PartialObject;
+use super::request::{ApiCall, JSON, MERGE_PATCH, METADATA, METADATA_LIST};
 use super::served::{self, is_definition};
 
 /// Maximum number of objects that are checked in each version; for more objects, it is not known what breaks.
-const MOST_OBJECTS: usize = 20_000;
+const MAX_OBJECTS: usize = 20_000;
 const PAGE: &str = "500";
 /// Whole CRDs and pages of whole objects are large, so only a few are held at a time.
 const AT_A_TIME: usize = 4;
@@ -36,7 +36,10 @@ const AT_A_TIME: usize = 4;
 ///
 /// # Errors
 /// Those of the requests that read CRDs; objects that cannot be read are reported in the plan.
-pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(), EngineError> {
+pub async fn check_definitions(
+    cluster: &Cluster,
+    plan: &mut InstallationPlan,
+) -> Result<(), EngineError> {
     let name = &plan.installation;
     let manager = names::field_manager(&name.namespace, &name.name);
     let changed: Vec<Step> = plan
@@ -47,11 +50,11 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
         .cloned()
         .collect();
     let found: Vec<_> = stream::iter(&changed)
-        .map(async |step| changed_definition(cluster, step, &manager).await)
+        .map(async |step| check_definition(cluster, step, &manager).await)
         .buffered(AT_A_TIME)
         .try_collect()
         .await?;
-    for Found {
+    for DefinitionEffects {
         breakage,
         warnings,
         migration,
@@ -61,7 +64,7 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
             .extend(breakage.map(|breakage| breakage.masked(&plan.mask)));
         plan.warnings.extend(warnings);
         if let Some((migration, live)) = migration {
-            plan.migrate(migration, &live);
+            plan.add_migration(migration, &live);
         }
     }
     Ok(())
@@ -69,20 +72,20 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
 
 /// The effects of a changed CRD.
 #[derive(Default)]
-struct Found {
+struct DefinitionEffects {
     breakage: Option<Breakage>,
     warnings: Vec<String>,
     /// The migration with the live CRD.
     migration: Option<(Migration, Value)>,
 }
 
-async fn changed_definition(
+async fn check_definition(
     cluster: &Cluster,
     step: &Step,
     manager: &str,
-) -> Result<Found, EngineError> {
-    let Some(live) = read(cluster, &step.target.key.name).await? else {
-        return Ok(Found::default());
+) -> Result<DefinitionEffects, EngineError> {
+    let Some(live) = read_definition(cluster, &step.target.key.name).await? else {
+        return Ok(DefinitionEffects::default());
     };
     let inherited = step
         .policy
@@ -96,17 +99,17 @@ async fn changed_definition(
             || inherited.as_deref() == Some(other)
             || CLIENT_SIDE.contains(&other)
     };
-    let comparison = Comparison::of(&live, &step.object, &is_ours);
+    let comparison = CrdComparison::new(&live, &step.object, &is_ours);
     let versions: Vec<String> = comparison
         .versions_to_read()
         .into_iter()
         .map(str::to_owned)
         .collect();
-    let mut scan = Scan::new(comparison);
+    let mut scan = ObjectScan::new(comparison);
     let mut unseen = None;
     for version in versions {
-        let collection = in_version(&live, version);
-        match judge(cluster, &collection, &mut scan).await {
+        let collection = collection_in_version(&live, version);
+        match scan_objects(cluster, &collection, &mut scan).await {
             Ok(()) => {}
             Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
                 return Err(error);
@@ -116,7 +119,7 @@ async fn changed_definition(
         }
     }
     let (breakage, mut warnings) = scan.finish(unseen);
-    let lost = migration::lost(&live, &step.object);
+    let lost = migration::find_lost_versions(&live, &step.object);
     if !lost.is_empty() {
         warnings.push(format!(
             "{}: {} leaves status.storedVersions: the definition does not have it any more, and what is stored in it cannot be read",
@@ -124,12 +127,12 @@ async fn changed_definition(
             lost.join(", ")
         ));
     }
-    let migration = if migration::dropped(&live, &step.object).is_empty() {
+    let migration = if migration::find_dropped_versions(&live, &step.object).is_empty() {
         None
     } else {
-        Migration::of(&live, &step.object, count(cluster, &live).await?)
+        Migration::new(&live, &step.object, count_objects(cluster, &live).await?)
     };
-    Ok(Found {
+    Ok(DefinitionEffects {
         breakage,
         warnings,
         migration: migration.map(|migration| (migration, live)),
@@ -137,12 +140,15 @@ async fn changed_definition(
 }
 
 /// Returns the number of objects of a CRD; `None` if it cannot be determined.
-async fn count(cluster: &Cluster, definition: &Value) -> Result<Option<usize>, EngineError> {
-    let Some(collection) = objects_of(definition) else {
+async fn count_objects(
+    cluster: &Cluster,
+    definition: &Value,
+) -> Result<Option<usize>, EngineError> {
+    let Some(collection) = objects_collection(definition) else {
         return Ok(None);
     };
-    let call = Call::list(&collection, METADATA_LIST).query("limit", "1");
-    match one_page::<Partial>(cluster, call).await {
+    let call = ApiCall::list(&collection, METADATA_LIST).query("limit", "1");
+    match read_one_page::<PartialObject>(cluster, call).await {
         Ok(page) => {
             let more = page.metadata.remaining_item_count;
             let is_counted = page.metadata.r#continue.is_empty() || more > 0;
@@ -156,8 +162,11 @@ async fn count(cluster: &Cluster, definition: &Value) -> Result<Option<usize>, E
 }
 
 /// Reads the whole live CRD with this name.
-pub(super) async fn read(cluster: &Cluster, name: &str) -> Result<Option<Value>, EngineError> {
-    let call = Call::get(&served::collection(), name, JSON);
+pub(super) async fn read_definition(
+    cluster: &Cluster,
+    name: &str,
+) -> Result<Option<Value>, EngineError> {
+    let call = ApiCall::get(&served::collection(), name, JSON);
     match cluster.send::<Value>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -178,7 +187,7 @@ pub(super) async fn api_versions(
     let of = |names: &mut dyn Iterator<Item = &str>| -> BTreeSet<String> {
         names.map(|name| format!("{group}/{name}")).collect()
     };
-    match read(cluster, &format!("{}.{group}", at.plural)).await {
+    match read_definition(cluster, &format!("{}.{group}", at.plural)).await {
         Ok(None) => Ok(None),
         Ok(Some(definition)) => {
             let versions = definition.pointer("/spec/versions");
@@ -187,7 +196,7 @@ pub(super) async fn api_versions(
             Ok(Some(of(&mut names)))
         }
         // A client that may not read the CRD uses the served versions.
-        Err(error) if error.is_of_reading() => {
+        Err(error) if error.is_read_refusal() => {
             let kinds = cluster.kinds_now().await?;
             Ok(Some(of(&mut kinds.versions(group, kind))))
         }
@@ -196,39 +205,39 @@ pub(super) async fn api_versions(
 }
 
 /// Removes versions from `status.storedVersions` of a CRD, under the resourceVersion that was read.
-pub(super) async fn leave(
+pub(super) async fn remove_stored_versions(
     cluster: &Cluster,
     definition: &Value,
     versions: &[String],
 ) -> Result<(), EngineError> {
     let text = |pointer| definition.pointer(pointer).and_then(Value::as_str);
-    let stored = migration::left(definition, versions);
+    let stored = migration::remaining_versions(definition, versions);
     let patch = json!({
         "metadata": {"resourceVersion": text("/metadata/resourceVersion")},
         "status": {"storedVersions": stored},
     });
     let name = text("/metadata/name").unwrap_or_default();
-    let call = Call::patch(&served::collection(), name, MERGE_PATCH, METADATA)
+    let call = ApiCall::patch(&served::collection(), name, MERGE_PATCH, METADATA)
         .subresource("status")
         .body(patch.to_string().into_bytes());
-    cluster.send::<Partial>(call).await.map(drop)
+    cluster.send::<PartialObject>(call).await.map(drop)
 }
 
 /// Returns the collection of a CRD's objects in all namespaces, in the storage version if that is served, because it needs no conversion
 /// webhook, whose backend may not exist. `None` if no version is served.
-pub(super) fn objects_of(definition: &Value) -> Option<Collection> {
+pub(super) fn objects_collection(definition: &Value) -> Option<Collection> {
     let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
     let versions = definition.pointer("/spec/versions")?.as_array()?;
     let served = versions.iter().filter(|version| is(version, "served"));
     let version = served.max_by_key(|version| is(version, "storage"))?;
-    Some(in_version(
+    Some(collection_in_version(
         definition,
         version.get("name")?.as_str()?.to_owned(),
     ))
 }
 
 /// Returns the collection of a CRD's objects in one version.
-pub(super) fn in_version(definition: &Value, version: String) -> Collection {
+pub(super) fn collection_in_version(definition: &Value, version: String) -> Collection {
     let text = |pointer| {
         let text = definition.pointer(pointer).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
@@ -245,36 +254,36 @@ pub(super) fn in_version(definition: &Value, version: String) -> Collection {
 }
 
 /// Reads and checks the objects of a kind in one version, page by page.
-async fn judge(
+async fn scan_objects(
     cluster: &Cluster,
     collection: &Collection,
-    scan: &mut Scan,
+    scan: &mut ObjectScan,
 ) -> Result<(), EngineError> {
     let read = |text: &str| entrance::from_str::<Value>(text);
     let (mut count, mut taken) = (0, 0);
     let mut next = String::new();
     loop {
-        let mut call = Call::list(collection, JSON).query("limit", PAGE);
+        let mut call = ApiCall::list(collection, JSON).query("limit", PAGE);
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match listing::page(cluster, call, &mut taken, read).await {
+        let page = match listing::read_page(cluster, call, &mut taken, read).await {
             Ok(page) => page,
             // The continue token expired. The objects so far were checked; the rest is reported as not read.
             Err(error) if error.code() == Some(410) && count > 0 => {
-                scan.there_are_more();
+                scan.mark_incomplete();
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
         count += page.items.len();
-        scan.judge(&collection.gvk.version, &page.items);
+        scan.check_objects(&collection.gvk.version, &page.items);
         next = page.metadata.r#continue;
         if next.is_empty() {
             return Ok(());
         }
-        if count >= MOST_OBJECTS {
-            scan.there_are_more();
+        if count >= MAX_OBJECTS {
+            scan.mark_incomplete();
             return Ok(());
         }
     }

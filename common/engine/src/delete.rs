@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use addons_plan::prune::Obstacle;
+use addons_plan::prune::PruneObstacle;
 
 use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::Metadata;
-use super::request::{Call, FIRST_PAUSE};
+use super::meta::LiveMetadata;
+use super::request::{ApiCall, FIRST_PAUSE};
 use super::snapshot::read_one;
-use super::watch::{Seen, follow};
+use super::watch::{Observation, observe};
 
 /// Maximum number of times that an object is checked again because others change it.
 const TRIES: u32 = 8;
@@ -47,12 +47,12 @@ pub(super) enum Deleted {
     /// Finalizers of an add-on hold it.
     Held(Vec<String>),
     /// It stays because of this obstacle.
-    Left(Obstacle),
+    Left(PruneObstacle),
 }
 
 /// An object to delete.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Doomed<'a> {
+pub(super) struct DeletionTarget<'a> {
     pub(super) collection: &'a Collection,
     pub(super) name: &'a str,
     pub(super) uid: &'a str,
@@ -65,18 +65,18 @@ pub(super) struct Doomed<'a> {
 /// are part of the object and may change until the last moment (semantics 13.7).
 pub(super) async fn delete(
     cluster: &Cluster,
-    doomed: Doomed<'_>,
-    judge: impl Fn(&Metadata) -> Option<Obstacle>,
+    doomed: DeletionTarget<'_>,
+    judge: impl Fn(&LiveMetadata) -> Option<PruneObstacle>,
 ) -> Result<Deleted, EngineError> {
     /// The object while finalizers hold it, a Status once it is deleted.
     #[derive(Deserialize)]
-    struct Answered {
+    struct DeleteResponse {
         #[serde(default)]
         kind: String,
         #[serde(default)]
-        metadata: Metadata,
+        metadata: LiveMetadata,
     }
-    let Doomed {
+    let DeletionTarget {
         collection,
         name,
         uid,
@@ -91,10 +91,10 @@ pub(super) async fn delete(
                 return Ok(Deleted::Gone);
             };
             if live.uid != uid {
-                return Ok(Deleted::Left(Obstacle::ANOTHER));
+                return Ok(Deleted::Left(PruneObstacle::ANOTHER));
             }
             if live.deletion_timestamp.is_some() {
-                return Ok(held(live.finalizers));
+                return Ok(deletion_state(live.finalizers));
             }
             if let Some(obstacle) = judge(&live) {
                 return Ok(Deleted::Left(obstacle));
@@ -102,11 +102,12 @@ pub(super) async fn delete(
             judged = live.resource_version;
         }
         let seen = json!({"uid": uid, "resourceVersion": judged});
-        let options = options(seen, Some(propagation)).to_string();
-        let call = |at: &Collection| Call::delete(at, name).body(options.clone().into_bytes());
-        match addressed::send::<Answered>(cluster, &mut collection.clone(), name, call).await {
+        let options = delete_options(seen, Some(propagation)).to_string();
+        let call = |at: &Collection| ApiCall::delete(at, name).body(options.clone().into_bytes());
+        match addressed::send::<DeleteResponse>(cluster, &mut collection.clone(), name, call).await
+        {
             Ok(answer) if answer.object.kind == "Status" => break,
-            Ok(answer) => return Ok(held(answer.object.metadata.finalizers)),
+            Ok(answer) => return Ok(deletion_state(answer.object.metadata.finalizers)),
             Err(error) if error.is_not_found() => break,
             Err(error) if error.is_conflict() && tries < TRIES => judged.clear(),
             Err(error) => return Err(error),
@@ -120,7 +121,7 @@ pub(super) async fn delete(
 }
 
 /// Returns the result for an object that is being deleted and has these finalizers.
-fn held(finalizers: Vec<String>) -> Deleted {
+fn deletion_state(finalizers: Vec<String>) -> Deleted {
     let is_of_kubernetes = |finalizer: &String| {
         let mut known = FINALIZERS_OF_KUBERNETES.iter();
         known.any(|known| finalizer.starts_with(known))
@@ -143,13 +144,13 @@ pub(super) async fn dry_run(
     name: &str,
     uid: &str,
 ) -> Result<(), EngineError> {
-    let mut options = options(json!({"uid": uid}), Some(Propagation::Background));
+    let mut options = delete_options(json!({"uid": uid}), Some(Propagation::Background));
     // Set in the body, because the API server ignores the query of a DELETE with a body, and would delete.
     options["dryRun"] = json!(["All"]);
     let options = options.to_string();
     // Set in the query as well, for readers of the audit log.
     let call = |at: &Collection| {
-        let call = Call::delete(at, name).query("dryRun", "All");
+        let call = ApiCall::delete(at, name).query("dryRun", "All");
         call.body(options.clone().into_bytes())
     };
     match addressed::send::<IgnoredAny>(cluster, &mut collection.clone(), name, call).await {
@@ -160,7 +161,7 @@ pub(super) async fn dry_run(
 }
 
 /// Returns the body of a deletion; without `propagation`, the default of the kind applies.
-pub(super) fn options(preconditions: Value, propagation: Option<Propagation>) -> Value {
+pub(super) fn delete_options(preconditions: Value, propagation: Option<Propagation>) -> Value {
     let mut options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -173,7 +174,7 @@ pub(super) fn options(preconditions: Value, propagation: Option<Propagation>) ->
 }
 
 /// Waits until the object with this uid no longer exists. If the deadline passes, returns the finalizers that it last had.
-pub(super) async fn until_gone(
+pub(super) async fn wait_until_deleted(
     cluster: &Cluster,
     collection: &Collection,
     name: &str,
@@ -187,10 +188,10 @@ pub(super) async fn until_gone(
     };
     let mut see = |seen| {
         let there = match seen {
-            Seen::Listed(objects) => objects.into_iter().find(is_it),
-            Seen::Changed(object) => Some(object).filter(is_it),
-            Seen::Deleted(object) => return is_it(&object),
-            Seen::Lost(_) => return false,
+            Observation::Listed(objects) => objects.into_iter().find(is_it),
+            Observation::Changed(object) => Some(object).filter(is_it),
+            Observation::Deleted(object) => return is_it(&object),
+            Observation::Lost(_) => return false,
         };
         if let Some(object) = &there {
             held_by = finalizers(object);
@@ -200,11 +201,11 @@ pub(super) async fn until_gone(
     let mut collection = collection.clone();
     let gone = async {
         loop {
-            let refused = match follow(cluster, &collection, Some(name), &mut see).await {
+            let refused = match observe(cluster, &collection, Some(name), &mut see).await {
                 Err(error) if error.is_unserved() => error,
                 ended => return ended,
             };
-            match addressed::again(cluster, &collection, refused).await? {
+            match addressed::find_served_version(cluster, &collection, refused).await? {
                 Some(served) => collection = served,
                 None => return Ok(()),
             }
@@ -230,20 +231,20 @@ pub(super) fn finalizers(object: &Value) -> Vec<String> {
 mod tests {
     use common::api::names::LABEL_OWNER;
 
-    use super::super::fake::{self, Reply};
+    use super::super::fake::{self, FakeReply};
     use super::*;
 
     const SECRETS: &str = "/api/v1/namespaces/shop/secrets";
 
-    fn answer(code: u16, body: Value) -> Reply {
+    fn answer(code: u16, body: Value) -> FakeReply {
         Some((code, &[], body))
     }
 
-    fn gone() -> Reply {
+    fn gone() -> FakeReply {
         answer(200, json!({"kind": "Status", "status": "Success"}))
     }
 
-    fn refused(code: u16) -> Reply {
+    fn refused(code: u16) -> FakeReply {
         let status =
             json!({"kind": "Status", "code": code, "message": "no", "details": {"name": "a"}});
         answer(code, status)
@@ -254,19 +255,19 @@ mod tests {
         json!({"metadata": {"name": "a", "uid": uid, "resourceVersion": version, "labels": labels}})
     }
 
-    async fn deleted(judged: &str, replies: Vec<Reply>) -> (String, Vec<String>, Vec<Value>) {
+    async fn deleted(judged: &str, replies: Vec<FakeReply>) -> (String, Vec<String>, Vec<Value>) {
         let (cluster, asked) = fake::cluster(replies);
-        let collection = Collection::known("v1", "Secret", "secrets", Some("shop"));
-        let doomed = Doomed {
+        let collection = Collection::from_names("v1", "Secret", "secrets", Some("shop"));
+        let doomed = DeletionTarget {
             collection: &collection,
             name: "a",
             uid: "u",
             judged,
             propagation: Propagation::Background,
         };
-        let judge = |found: &Metadata| {
+        let judge = |found: &LiveMetadata| {
             let is_ours = found.labels.get(LABEL_OWNER).is_some_and(|it| it == "ours");
-            (!is_ours).then_some(Obstacle::UNMARKED)
+            (!is_ours).then_some(PruneObstacle::UNMARKED)
         };
         let ended = match delete(&cluster, doomed, judge).await {
             Ok(Deleted::Gone) => "gone".to_owned(),

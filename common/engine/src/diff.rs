@@ -6,17 +6,17 @@ pub(super) mod former;
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use addons_plan::changes::{ObjectDiff, Remedy, hide};
+use addons_plan::changes::{ObjectDiff, RefusalRemedy, hide};
 use addons_plan::immutable::Recreation;
 use addons_plan::migration::Migration;
 use addons_plan::{Action, InstallationPlan, Step};
 
 use super::apply::explain;
 use super::cluster::Cluster;
-use super::dry_run::DryRun;
+use super::dry_run::PlanDryRun;
 use super::error::EngineError;
 use super::live;
-use super::refusals::Planned;
+use super::refusals::CommandPlans;
 
 /// Compares every step of a plan with its live object. No dry run is sent for creations, and for steps that the plan already reports as
 /// refused, unchangeable or undecidable.
@@ -27,11 +27,11 @@ pub async fn diff(
     cluster: &Cluster,
     plan: &InstallationPlan,
 ) -> Result<Vec<ObjectDiff>, EngineError> {
-    let run = DryRun::of(cluster, plan);
-    let planned = Planned::of(&[plan]);
+    let run = PlanDryRun::new(cluster, plan);
+    let planned = CommandPlans::new(&[plan]);
     let (run, planned) = (&run, &planned);
     let mut changes: Vec<ObjectDiff> = stream::iter(&plan.steps)
-        .map(async |step| match known(plan, step) {
+        .map(async |step| match known_diff(plan, step) {
             Some(change) => Ok(change),
             None => {
                 let mut migrations = plan.migrations.iter();
@@ -47,7 +47,7 @@ pub async fn diff(
 }
 
 /// Returns the change of one object, without fields.
-fn change(step: &Step) -> ObjectDiff {
+fn empty_diff(step: &Step) -> ObjectDiff {
     ObjectDiff {
         key: step.target.key.clone(),
         action: step.action,
@@ -61,9 +61,9 @@ fn change(step: &Step) -> ObjectDiff {
 }
 
 /// Returns the change that the plan already knows; `None` if fields have to be compared.
-fn known(plan: &InstallationPlan, step: &Step) -> Option<ObjectDiff> {
+fn known_diff(plan: &InstallationPlan, step: &Step) -> Option<ObjectDiff> {
     let key = &step.target.key;
-    let change = change(step);
+    let change = empty_diff(step);
     if let Some(refusal) = plan.refusal(key) {
         return Some(ObjectDiff {
             error: Some(refusal.message.clone()),
@@ -72,7 +72,7 @@ fn known(plan: &InstallationPlan, step: &Step) -> Option<ObjectDiff> {
         });
     }
     if let Some(recreation) = plan.recreation(key) {
-        return Some(deleted(recreation, step, change));
+        return Some(recreation_diff(recreation, step, change));
     }
     let mut unjudged = plan.unjudged.iter();
     if let Some(unjudged) = unjudged.find(|unjudged| unjudged.key == *key) {
@@ -85,7 +85,7 @@ fn known(plan: &InstallationPlan, step: &Step) -> Option<ObjectDiff> {
 }
 
 /// Returns the change for a step that needs a deletion.
-fn deleted(recreation: &Recreation, step: &Step, change: ObjectDiff) -> ObjectDiff {
+fn recreation_diff(recreation: &Recreation, step: &Step, change: ObjectDiff) -> ObjectDiff {
     let reasons = recreation.reasons();
     let is_accepted = recreation.obstacle.is_none();
     match recreation.holders.as_slice() {
@@ -94,14 +94,14 @@ fn deleted(recreation: &Recreation, step: &Step, change: ObjectDiff) -> ObjectDi
             ..change
         },
         [] => ObjectDiff {
-            error: Some(match recreation.never() {
+            error: Some(match recreation.describe_obstacle() {
                 Some(why) => format!("cannot be changed: {reasons}; {why}"),
                 None => format!("cannot be changed: {reasons}"),
             }),
             remedy: Some(if is_accepted {
-                Remedy::Recreate
+                RefusalRemedy::Recreate
             } else {
-                Remedy::ByHand
+                RefusalRemedy::ByHand
             }),
             ..change
         },
@@ -127,28 +127,28 @@ fn deleted(recreation: &Recreation, step: &Step, change: ObjectDiff) -> ObjectDi
 
 /// Compares one step. `migration`: that of a step that applies a transitional CRD; the result is compared in its final form.
 async fn diff_step(
-    run: &DryRun<'_>,
+    run: &PlanDryRun<'_>,
     step: &Step,
     migration: Option<&Migration>,
-    planned: &Planned<'_>,
+    planned: &CommandPlans<'_>,
 ) -> Result<ObjectDiff, EngineError> {
     let (cluster, manager) = (run.cluster, run.manager.as_str());
     let key = &step.target.key;
-    let live = live::object(cluster, step).await?;
+    let live = live::read_step_object(cluster, step).await?;
     let answer = run.apply(step, live.as_ref()).await;
     let mut change = ObjectDiff {
         created: live.is_none(),
-        ..change(step)
+        ..empty_diff(step)
     };
     match (live, answer) {
         (Some(mut live), Ok(wanted)) => {
             if step.policy.adopted.is_some() {
-                former::unmark(&mut live);
+                former::remove_helm_marks(&mut live);
             }
             let is_secret = key.is_secret();
-            let wanted = former::without(cluster, step, &live, wanted.object, manager).await;
+            let wanted = former::apply_takeover(cluster, step, &live, wanted.object, manager).await;
             let wanted = match migration {
-                Some(migration) => migration.finished(&wanted),
+                Some(migration) => migration.to_final(&wanted),
                 None => wanted,
             };
             change.fields = fields::compare(&live, &wanted, manager, is_secret);
@@ -158,15 +158,15 @@ async fn diff_step(
         }
         (None, Ok(_)) => {}
         (_, Err(error @ EngineError::Immutable { .. })) if step.policy.recreate => {
-            change.recreated = Some(error.words());
+            change.recreated = Some(error.describe());
         }
-        (_, Err(error)) => match planned.unjudged(step, &error) {
+        (_, Err(error)) => match planned.reason_unjudged(step, &error) {
             // Its namespace or CRD is part of the same plan, or of an add-on that is installed before.
             unjudged @ Some(_) => change.unjudged = unjudged,
             None => {
                 let error = explain(error, step);
                 change.remedy = error.remedy();
-                change.error = Some(error.words());
+                change.error = Some(error.describe());
             }
         },
     }

@@ -3,7 +3,7 @@
 
 mod cache;
 
-pub(super) use cache::Cache;
+pub(super) use cache::KindCache;
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use common::manifest::kinds::{KindInfo, KindTable, singular_or_default};
 use super::address::group_version_path;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON};
+use super::request::{ApiCall, JSON};
 
 /// Newest format first, plain discovery last: the server answers with the first one that it supports.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -27,7 +27,10 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 /// Asks the server for all served kinds.
 pub(super) async fn discover(cluster: &Cluster) -> Result<KindTable, EngineError> {
-    let (core, groups) = futures::try_join!(read(cluster, "/api"), read(cluster, "/apis"))?;
+    let (core, groups) = futures::try_join!(
+        read_document(cluster, "/api"),
+        read_document(cluster, "/apis")
+    )?;
     let mut table = KindTable::default();
     insert(cluster, &mut table, core).await;
     insert(cluster, &mut table, groups).await;
@@ -37,30 +40,32 @@ pub(super) async fn discover(cluster: &Cluster) -> Result<KindTable, EngineError
 /// Asks the server for the served kinds of all named groups, including those of CRDs.
 pub(super) async fn discover_groups(cluster: &Cluster) -> Result<KindTable, EngineError> {
     let mut table = KindTable::default();
-    insert(cluster, &mut table, read(cluster, "/apis").await?).await;
+    insert(cluster, &mut table, read_document(cluster, "/apis").await?).await;
     Ok(table)
 }
 
-async fn read(cluster: &Cluster, path: &str) -> Result<Document, EngineError> {
-    Ok(cluster.send(Call::path(path, AGGREGATED)).await?.object)
+async fn read_document(cluster: &Cluster, path: &str) -> Result<DiscoveryDocument, EngineError> {
+    Ok(cluster.send(ApiCall::path(path, AGGREGATED)).await?.object)
 }
 
-async fn insert(cluster: &Cluster, table: &mut KindTable, document: Document) {
+async fn insert(cluster: &Cluster, table: &mut KindTable, document: DiscoveryDocument) {
     match document {
-        Document::Aggregated { items } => insert_aggregated(table, items),
-        Document::Core { versions } => {
+        DiscoveryDocument::Aggregated { items } => insert_aggregated(table, items),
+        DiscoveryDocument::Core { versions } => {
             let versions = versions.into_iter();
             let versions = versions.map(|version| (String::new(), version)).collect();
             insert_each(cluster, table, versions).await;
         }
-        Document::Groups { groups } => insert_each(cluster, table, preferred_first(groups)).await,
+        DiscoveryDocument::Groups { groups } => {
+            insert_each(cluster, table, preferred_first(groups)).await
+        }
     }
 }
 
 /// The response of `/api` and `/apis`.
 #[derive(Deserialize)]
 #[serde(tag = "kind")]
-enum Document {
+enum DiscoveryDocument {
     #[serde(rename = "APIGroupDiscoveryList")]
     Aggregated {
         #[serde(default, deserialize_with = "or_default")]
@@ -69,19 +74,19 @@ enum Document {
     #[serde(rename = "APIVersions")]
     Core { versions: Vec<String> },
     #[serde(rename = "APIGroupList")]
-    Groups { groups: Vec<Group> },
+    Groups { groups: Vec<ApiGroup> },
 }
 
 #[derive(Deserialize)]
 struct GroupDiscovery {
     #[serde(default)]
-    metadata: Named,
+    metadata: DiscoveryName,
     #[serde(default, deserialize_with = "or_default")]
     versions: Vec<VersionDiscovery>,
 }
 
 #[derive(Default, Deserialize)]
-struct Named {
+struct DiscoveryName {
     /// Missing for the core group.
     #[serde(default)]
     name: String,
@@ -127,7 +132,7 @@ struct ResponseKind {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Group {
+struct ApiGroup {
     name: String,
     #[serde(default, deserialize_with = "or_default")]
     versions: Vec<GroupVersion>,
@@ -142,12 +147,12 @@ struct GroupVersion {
 #[derive(Deserialize)]
 struct ResourceList {
     #[serde(default, deserialize_with = "or_default")]
-    resources: Vec<Resource>,
+    resources: Vec<ListedResource>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Resource {
+struct ListedResource {
     name: String,
     /// Empty for built-in kinds of old servers.
     #[serde(default)]
@@ -163,7 +168,7 @@ fn insert_aggregated(table: &mut KindTable, items: Vec<GroupDiscovery>) {
     for group in items {
         for version in group.versions {
             if version.freshness == "Stale" {
-                table.note_silent(&group.metadata.name);
+                table.mark_silent(&group.metadata.name);
             }
             for resource in version.resources {
                 let Some(kind) = resource.response_kind.map(|kind| kind.kind) else {
@@ -191,7 +196,7 @@ fn insert_aggregated(table: &mut KindTable, items: Vec<GroupDiscovery>) {
 }
 
 /// Returns the group versions in order of preference.
-fn preferred_first(groups: Vec<Group>) -> Vec<(String, String)> {
+fn preferred_first(groups: Vec<ApiGroup>) -> Vec<(String, String)> {
     groups
         .into_iter()
         .flat_map(|group| {
@@ -215,7 +220,9 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
     let lists: Vec<_> = stream::iter(versions)
         .map(async |(group, version)| {
             let path = group_version_path(&group, &version);
-            let answer = cluster.send::<ResourceList>(Call::path(path, JSON)).await;
+            let answer = cluster
+                .send::<ResourceList>(ApiCall::path(path, JSON))
+                .await;
             (group, version, answer.map(|answer| answer.object))
         })
         .buffered(cluster.concurrency())
@@ -223,10 +230,10 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
         .await;
     for (group, version, list) in lists {
         let Ok(list) = list else {
-            table.note_silent(&group);
+            table.mark_silent(&group);
             continue;
         };
-        let reporting = reporting(&list.resources);
+        let reporting = resources_with_status(&list.resources);
         for resource in list.resources {
             // `pods/status` is a subresource and not a kind.
             if resource.name.contains('/') {
@@ -250,7 +257,7 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
 }
 
 /// Returns the plural names of resources with a subresource `status`, which plain discovery lists as a resource of its own.
-fn reporting(resources: &[Resource]) -> BTreeSet<String> {
+fn resources_with_status(resources: &[ListedResource]) -> BTreeSet<String> {
     let names = resources.iter();
     names
         .filter_map(|resource| resource.name.strip_suffix("/status"))
@@ -274,7 +281,7 @@ mod tests {
     fn aggregated(json: &str) -> KindTable {
         let mut table = KindTable::default();
         match serde_json::from_str(json).unwrap() {
-            Document::Aggregated { items } => insert_aggregated(&mut table, items),
+            DiscoveryDocument::Aggregated { items } => insert_aggregated(&mut table, items),
             _ => panic!("no aggregated document"),
         }
         table
@@ -315,7 +322,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            reporting(&list.resources),
+            resources_with_status(&list.resources),
             BTreeSet::from(["widgets".to_owned()])
         );
     }
@@ -343,19 +350,19 @@ mod tests {
         let mut table = discover(&cluster).await.unwrap();
         assert!(!table.serves_group("shop") && table.is_silent("shop"));
         assert!(table.preferred("shop", "Drawer").is_none());
-        table.keep_silent(&before);
+        table.keep_silent_kinds(&before);
         assert!(table.preferred("shop", "Drawer").is_some());
     }
 
     #[test]
     fn plain_discovery_puts_the_preferred_version_first() {
-        let document: Document = serde_json::from_str(
+        let document: DiscoveryDocument = serde_json::from_str(
             r#"{"kind":"APIGroupList","groups":[{"name":"policy","versions":[
               {"groupVersion":"policy/v1beta1","version":"v1beta1"},{"groupVersion":"policy/v1","version":"v1"}],
               "preferredVersion":{"groupVersion":"policy/v1","version":"v1"}}]}"#,
         )
         .unwrap();
-        let Document::Groups { groups } = document else {
+        let DiscoveryDocument::Groups { groups } = document else {
             panic!("no list of groups")
         };
         let order = [("policy", "v1"), ("policy", "v1beta1")]

@@ -6,27 +6,27 @@ use serde_json::Value;
 
 use addons_plan::{InstallationPlan, Step, migration};
 use common::api::names;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 use super::address::Collection;
 use super::apply::{apply_object, fitting, settle};
 use super::cluster::Cluster;
 use super::diff::former;
 use super::error::EngineError;
-use super::meta::Partial;
-use super::request::{Answer, Call, JSON, METADATA};
+use super::meta::PartialObject;
+use super::request::{ApiCall, JSON, METADATA, ServerAnswer};
 use super::served::is_definition;
 
 /// Sends dry runs for the steps of a plan.
-pub(super) struct DryRun<'a> {
+pub(super) struct PlanDryRun<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) manager: String,
-    mask: &'a Mask,
+    mask: &'a SecretMask,
 }
 
-impl<'a> DryRun<'a> {
+impl<'a> PlanDryRun<'a> {
     /// Returns a dry run for the steps of this plan.
-    pub(super) fn of(cluster: &'a Cluster, plan: &'a InstallationPlan) -> Self {
+    pub(super) fn new(cluster: &'a Cluster, plan: &'a InstallationPlan) -> Self {
         Self {
             cluster,
             manager: names::field_manager(&plan.installation.namespace, &plan.installation.name),
@@ -38,7 +38,7 @@ impl<'a> DryRun<'a> {
     pub(super) async fn create(&self, step: &Step) -> Result<(), EngineError> {
         let call = apply_object(step, &step.object, &self.manager, METADATA)?;
         let call = call.query("dryRun", "All");
-        self.cluster.send::<Partial>(call).await.map(drop)
+        self.cluster.send::<PartialObject>(call).await.map(drop)
     }
 
     /// Returns the result of a step on the server, given its live object. Fields that are left to others are omitted, as in the apply, and
@@ -47,42 +47,47 @@ impl<'a> DryRun<'a> {
         &self,
         step: &Step,
         live: Option<&Value>,
-    ) -> Result<Answer<Value>, EngineError> {
+    ) -> Result<ServerAnswer<Value>, EngineError> {
         let definition = live.filter(|_| is_definition(&step.target.key));
-        let lost = definition.map(|live| migration::lost(live, &step.object));
+        let lost = definition.map(|live| migration::find_lost_versions(live, &step.object));
         let Some(lost) = lost.filter(|lost| !lost.is_empty()) else {
-            return self.ask(step, live).await;
+            return self.apply_fitted(step, live).await;
         };
         // The lost versions leave the status before the apply, which a dry run cannot do.
         let step = Step {
-            object: Arc::new(migration::with_lost(&step.object, &lost)),
+            object: Arc::new(migration::add_lost_versions(&step.object, &lost)),
             ..step.clone()
         };
-        let mut answer = self.ask(&step, live).await?;
-        migration::without_lost(&mut answer.object, &lost);
+        let mut answer = self.apply_fitted(&step, live).await?;
+        migration::remove_lost_versions(&mut answer.object, &lost);
         Ok(answer)
     }
 
-    async fn ask(&self, step: &Step, live: Option<&Value>) -> Result<Answer<Value>, EngineError> {
+    async fn apply_fitted(
+        &self,
+        step: &Step,
+        live: Option<&Value>,
+    ) -> Result<ServerAnswer<Value>, EngineError> {
         let Some(live) = live else {
             return self.send(step, &step.object, &Value::Null).await;
         };
-        let taken_over = former::taken_over(step, live, &self.manager).map(|entries| {
-            let mut live = live.clone();
-            live["metadata"]["managedFields"] = entries.into();
-            live
-        });
+        let taken_over =
+            former::managed_fields_after_takeover(step, live, &self.manager).map(|entries| {
+                let mut live = live.clone();
+                live["metadata"]["managedFields"] = entries.into();
+                live
+            });
         let live = taken_over.as_ref().unwrap_or(live);
-        let fitted = fitting::judge(step, live, &self.manager, self.mask)?;
+        let fitted = fitting::fit_to_live(step, live, &self.manager, self.mask)?;
         if fitted.leftovers.is_empty() {
             return self.send(step, &fitted.object, live).await;
         }
         // A dry run cannot first claim fields. The server evaluates the object with them, then the object that the apply leaves.
-        let bridged = Arc::new(fitted.bridged(live));
+        let bridged = Arc::new(fitted.bridge(live));
         let mut answer = self.send(step, &bridged, live).await?;
-        fitted.cross(&mut answer.object);
+        fitted.apply_bridged_groups(&mut answer.object);
         let target = &step.target;
-        let replace = Call::replace(&Collection::of(target), &target.key.name, JSON)
+        let replace = ApiCall::replace(&Collection::from_target(target), &target.key.name, JSON)
             .query("dryRun", "All")
             .query("fieldManager", &self.manager)
             .body(answer.object.to_string().into_bytes());
@@ -101,7 +106,7 @@ impl<'a> DryRun<'a> {
         step: &Step,
         object: &Arc<Value>,
         live: &Value,
-    ) -> Result<Answer<Value>, EngineError> {
+    ) -> Result<ServerAnswer<Value>, EngineError> {
         let send = async |object: &Arc<Value>, force: bool| {
             let call = apply_object(step, object, &self.manager, JSON)?.query("dryRun", "All");
             let call = if force {
@@ -119,7 +124,7 @@ impl<'a> DryRun<'a> {
             answer => return answer,
         };
         let settled = settle::decide(step, live, &causes, self.mask)?;
-        let object = settle::without(step, object, &settled)?;
+        let object = settle::without_left_fields(step, object, &settled)?;
         send(&Arc::new(object), true).await
     }
 }

@@ -2,12 +2,12 @@
 
 pub(super) mod classify;
 
-use addons_plan::changes::Remedy;
-use addons_plan::refusal::Cause;
+use addons_plan::changes::RefusalRemedy;
+use addons_plan::refusal::FailureCause;
 use common::api::installation::format::RecordError;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 /// An error of the engine. Display names the object or request; the source stays in the error chain.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum EngineError {
         /// The message for the record, without values, which may come from Secrets; `None` if `message` contains none.
         recorded: Option<String>,
         /// What the user can do about it.
-        remedy: Option<Remedy>,
+        remedy: Option<RefusalRemedy>,
     },
     /// An object cannot be changed in place, and may not be recreated: exit 1.
     #[error("{key}: {message}")]
@@ -78,7 +78,7 @@ pub enum EngineError {
         /// The fields, and the server's rules for them.
         message: String,
         /// What the user can do about it.
-        remedy: Remedy,
+        remedy: RefusalRemedy,
     },
     /// A webhook of the installation itself does not answer, and so blocks its own repair: exit 1.
     #[error("{object}: {message}")]
@@ -210,25 +210,25 @@ fn fields(causes: &[FieldCause]) -> String {
 
 impl EngineError {
     /// Returns the error with values of Secrets masked in the server's messages.
-    pub(super) fn masked(mut self, mask: &Mask) -> Self {
+    pub(super) fn masked(mut self, mask: &SecretMask) -> Self {
         match &mut self {
             Self::Forbidden { message, .. }
             | Self::Denied { message, .. }
             | Self::Unchangeable { message, .. }
             | Self::OwnWebhook { message, .. }
             | Self::Unserved { message, .. }
-            | Self::Api { message, .. } => *message = mask.text(message),
+            | Self::Api { message, .. } => *message = mask.mask_text(message),
             Self::Conflict {
                 message, recorded, ..
             } => {
-                *message = mask.text(message);
-                *recorded = recorded.take().map(|text| mask.text(&text));
+                *message = mask.mask_text(message);
+                *recorded = recorded.take().map(|text| mask.mask_text(&text));
             }
             Self::FieldConflict { causes, .. }
             | Self::Immutable { causes, .. }
             | Self::Invalid { causes, .. } => {
                 for cause in causes {
-                    cause.message = mask.text(&cause.message);
+                    cause.message = mask.mask_text(&cause.message);
                 }
             }
             Self::Unreachable { .. }
@@ -260,23 +260,23 @@ impl EngineError {
 
     /// Returns what the user can do about the error.
     #[must_use]
-    pub fn remedy(&self) -> Option<Remedy> {
+    pub fn remedy(&self) -> Option<RefusalRemedy> {
         match self {
             Self::Conflict { remedy, .. } => remedy.clone(),
             Self::Unchangeable { remedy, .. } => Some(remedy.clone()),
             Self::OwnWebhook { configuration, .. } => {
-                Some(Remedy::DeleteWebhooks(configuration.clone()))
+                Some(RefusalRemedy::DeleteWebhooks(configuration.clone()))
             }
             _ => None,
         }
     }
 
     /// Returns the category of a refusal.
-    pub(super) fn cause(&self) -> Cause {
+    pub(super) fn cause(&self) -> FailureCause {
         match self {
-            Self::Denied { .. } => Cause::Denied,
-            Self::Conflict { .. } => Cause::Conflict,
-            _ => Cause::Other,
+            Self::Denied { .. } => FailureCause::Denied,
+            Self::Conflict { .. } => FailureCause::Conflict,
+            _ => FailureCause::Other,
         }
     }
 
@@ -305,17 +305,17 @@ impl EngineError {
 
     /// Returns whether a conversion webhook fails: for one object (HTTP 500), or for all objects of the kind, none of which the server then
     /// caches (HTTP 429).
-    pub(super) fn is_of_conversion(&self) -> bool {
+    pub(super) fn is_conversion_failure(&self) -> bool {
         matches!(self, Self::Api { code: 429 | 500, message, .. } if message.contains("conversion webhook for "))
     }
 
     /// Returns whether the object does not fit the server's schema of its kind (HTTP 500 for an apply).
-    pub(super) fn is_of_schema(&self) -> bool {
+    pub(super) fn is_schema_mismatch(&self) -> bool {
         matches!(self, Self::Api { message, .. } if message.contains("failed to create typed patch object"))
     }
 
     /// Returns whether the server answers but does not return the requested objects: others, or a single one of them, may be readable.
-    pub(super) fn is_of_reading(&self) -> bool {
+    pub(super) fn is_read_refusal(&self) -> bool {
         matches!(
             self,
             Self::Forbidden { .. }
@@ -333,7 +333,7 @@ impl EngineError {
     }
 
     /// Returns the error with its cause, for lists that already name the object.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self {
             Self::Api { message, .. }
             | Self::Unserved { message, .. }
@@ -350,13 +350,13 @@ impl EngineError {
     }
 
     /// Returns the error for the record of the installation, which others read: without values of fields.
-    pub(super) fn recorded(&self) -> String {
+    pub(super) fn describe_for_record(&self) -> String {
         match self {
             Self::Conflict {
                 recorded: Some(recorded),
                 ..
             } => recorded.clone(),
-            other => other.words(),
+            other => other.describe(),
         }
     }
 

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use addons_plan::Action;
-use addons_plan::changes::Remedy;
+use addons_plan::changes::RefusalRemedy;
 use addons_plan::readiness::Readiness;
 use common::manifest::key::ObjectKey;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 use super::report::{Failure, Settled};
 
@@ -52,7 +52,7 @@ pub enum Event {
         /// What refuses it.
         message: String,
         /// What the user can do about it.
-        remedy: Remedy,
+        remedy: RefusalRemedy,
     },
     /// A field that another manager held was taken or left.
     Settled(Settled),
@@ -64,13 +64,13 @@ pub enum Event {
         message: String,
         /// What the user can do about it.
         #[serde(skip_serializing_if = "Option::is_none")]
-        remedy: Option<Remedy>,
+        remedy: Option<RefusalRemedy>,
     },
 }
 
 impl Event {
     /// The same without what comes from Secrets in messages of servers and of helm.
-    pub(super) fn masked(mut self, mask: &Mask) -> Self {
+    pub(super) fn masked(mut self, mask: &SecretMask) -> Self {
         match &mut self {
             Self::Waiting {
                 readiness: Readiness { message, .. },
@@ -78,7 +78,7 @@ impl Event {
             }
             | Self::Warning { message, .. }
             | Self::Refused { message, .. }
-            | Self::Failed { message, .. } => *message = mask.text(message),
+            | Self::Failed { message, .. } => *message = mask.mask_text(message),
             Self::WaitingForLock { .. }
             | Self::Applied { .. }
             | Self::Pruned { .. }
@@ -87,7 +87,7 @@ impl Event {
         self
     }
 
-    pub(super) fn failed(failure: &Failure, remedy: Option<Remedy>) -> Self {
+    pub(super) fn failed(failure: &Failure, remedy: Option<RefusalRemedy>) -> Self {
         Self::Failed {
             key: failure.key.clone(),
             message: failure.message.clone(),

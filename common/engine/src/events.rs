@@ -9,14 +9,14 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::random;
-use super::request::{Call, METADATA};
+use super::request::{ApiCall, METADATA};
 
 /// Maximum length of a note that the API server accepts, in bytes.
-const LONGEST: usize = 1024;
+const MAX_NOTE_BYTES: usize = 1024;
 
 /// The content of an Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happened {
+pub struct EventContent {
     /// Whether it is a failure.
     pub is_warning: bool,
     /// One CamelCase word.
@@ -32,10 +32,10 @@ pub struct Happened {
 pub async fn publish(
     cluster: &Cluster,
     record: &AddonInstallation,
-    happened: &Happened,
+    happened: &EventContent,
     reporter: &str,
 ) -> Result<(), EngineError> {
-    let regarding = Regarding {
+    let regarding = EventSubject {
         api_version: names::API_VERSION,
         kind: "AddonInstallation",
         namespace: &record.namespace().unwrap_or_default(),
@@ -47,7 +47,7 @@ pub async fn publish(
 
 /// The object of an Event.
 #[derive(Clone, Copy, Debug)]
-pub struct Regarding<'a> {
+pub struct EventSubject<'a> {
     /// `GROUP/VERSION`.
     pub api_version: &'a str,
     /// Kind.
@@ -66,14 +66,14 @@ pub struct Regarding<'a> {
 /// As [`publish`].
 pub async fn publish_about(
     cluster: &Cluster,
-    regarding: &Regarding<'_>,
-    happened: &Happened,
+    regarding: &EventSubject<'_>,
+    happened: &EventContent,
     reporter: &str,
 ) -> Result<(), EngineError> {
     let namespace = regarding.namespace;
-    let name = format!("{}.{}", regarding.name, random::hex());
+    let name = format!("{}.{}", regarding.name, random::hex_id());
     let mut note = happened.note.clone();
-    while note.len() > LONGEST {
+    while note.len() > MAX_NOTE_BYTES {
         note.pop();
     }
     let event = json!({
@@ -95,8 +95,8 @@ pub async fn publish_about(
             "uid": regarding.uid,
         },
     });
-    let collection = Collection::known("events.k8s.io/v1", "Event", "events", Some(namespace));
-    let call = Call::create(&collection, &name, METADATA).body(event.to_string().into_bytes());
+    let collection = Collection::from_names("events.k8s.io/v1", "Event", "events", Some(namespace));
+    let call = ApiCall::create(&collection, &name, METADATA).body(event.to_string().into_bytes());
     cluster
         .home()
         .send::<serde::de::IgnoredAny>(call)

@@ -26,7 +26,7 @@ use super::event::Event;
 use super::report::{Back, Report};
 use super::task::{ExecuteOptions, PlanBack, Task};
 use beginnings::Beginnings;
-use operation::Operation;
+use operation::RunningOperation;
 use scheduler::Scheduler;
 
 /// Runs the plans of a command at the same time, each object when `graph` lets it begin (its parts are the `tasks`).
@@ -80,7 +80,7 @@ pub async fn execute(
     let mut operations: Vec<_> = parts
         .zip(backs)
         .map(|((part, ((task, applied), events)), back)| {
-            let operation = Operation {
+            let operation = RunningOperation {
                 part,
                 cluster,
                 task: *task,

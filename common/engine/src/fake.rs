@@ -14,13 +14,13 @@ use super::cluster::{Cluster, ClusterOptions};
 pub(super) const LATE: &str = "late";
 
 /// A prepared response; `None` = the connection breaks.
-pub(super) type Reply = Option<(u16, &'static [(&'static str, &'static str)], Value)>;
+pub(super) type FakeReply = Option<(u16, &'static [(&'static str, &'static str)], Value)>;
 
 /// The requests of a fake server.
 #[derive(Clone, Default)]
-pub(super) struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
+pub(super) struct FakeRequests(Arc<Mutex<Vec<(String, Value)>>>);
 
-impl Asked {
+impl FakeRequests {
     /// Returns `METHOD PATH?QUERY` of every request.
     pub(super) fn lines(&self) -> Vec<String> {
         let asked = self.0.lock().unwrap();
@@ -34,8 +34,8 @@ impl Asked {
 }
 
 /// Returns a cluster with a fake server. After the last reply, every connection breaks.
-pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
-    let asked = Asked::default();
+pub(super) fn cluster(replies: Vec<FakeReply>) -> (Cluster, FakeRequests) {
+    let asked = FakeRequests::default();
     let seen = asked.clone();
     let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -48,7 +48,7 @@ pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
             seen.0.lock().unwrap().push((line, body.clone()));
             let reply = replies.lock().unwrap().pop_front().flatten();
             let (code, headers, reply) = reply.ok_or("connection reset")?;
-            let reply = named(reply, &body, &path);
+            let reply = with_name(reply, &body, &path);
             let mut response = Response::builder().status(code);
             for (name, value) in headers {
                 if *name == LATE {
@@ -69,7 +69,7 @@ pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
 }
 
 /// Adds the name of the requested object to a reply without one, as an API server always does.
-fn named(mut reply: Value, request: &Value, path: &str) -> Value {
+fn with_name(mut reply: Value, request: &Value, path: &str) -> Value {
     let path = path.strip_suffix("/status").unwrap_or(path);
     let in_path = path.rsplit('/').next().unwrap_or_default();
     let name = request["metadata"]["name"].as_str().unwrap_or(in_path);

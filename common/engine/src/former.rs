@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use addons_plan::prune::Obstacle;
+use addons_plan::prune::PruneObstacle;
 use addons_plan::snapshot::{FormerMark, LiveObject};
 use common::api::installation::{FormerObject, FormerRecord, FormerTool};
 use common::api::names::{
@@ -24,11 +24,11 @@ use common::manifest::key::ObjectKey;
 use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
-use super::delete::{Doomed, Propagation, delete};
+use super::delete::{DeletionTarget, Propagation, delete};
 use super::error::EngineError;
 use super::listing;
-use super::meta::Metadata;
-use super::request::{Call, JSON, MERGE_PATCH, METADATA};
+use super::meta::LiveMetadata;
+use super::request::{ApiCall, JSON, MERGE_PATCH, METADATA};
 use super::snapshot::{self, read_selected};
 
 /// How often a record is read again that its tool writes meanwhile.
@@ -48,11 +48,11 @@ const KAPP_DATA_ASIDE: &str = "set-aside.spec";
 
 /// What a tool has recorded.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FormerRecords {
     /// The records.
     pub record: FormerRecord,
     /// Which objects they name.
-    pub members: Members,
+    pub members: FormerMembers,
     /// The state of the newest revision, as helm has it: `deployed`, `pending-upgrade`.
     pub status: Option<String>,
 }
@@ -78,7 +78,7 @@ pub fn pending(record: &FormerRecord, status: Option<&str>) -> Option<EngineErro
 
 /// Where a tool has written which objects are its own.
 #[derive(Clone, Debug)]
-pub enum Members {
+pub enum FormerMembers {
     /// In the newest record of a release, as helm encodes it.
     Helm(Vec<u8>),
     /// By a label, in these groups and kinds.
@@ -92,8 +92,8 @@ pub enum Members {
 
 /// A record with its content.
 #[derive(Deserialize)]
-struct Content {
-    metadata: Metadata,
+struct FormerContent {
+    metadata: LiveMetadata,
     #[serde(default)]
     data: BTreeMap<String, String>,
 }
@@ -102,7 +102,10 @@ struct Content {
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn find(cluster: &Cluster, mark: &FormerMark) -> Result<Option<Found>, EngineError> {
+pub async fn find(
+    cluster: &Cluster,
+    mark: &FormerMark,
+) -> Result<Option<FormerRecords>, EngineError> {
     match mark {
         FormerMark::Helm { namespace, name } => helm::find(cluster, namespace, name).await,
         FormerMark::Kapp { label } => of_kapp(cluster, label).await,
@@ -111,7 +114,7 @@ pub async fn find(cluster: &Cluster, mark: &FormerMark) -> Result<Option<Found>,
 
 /// How records stand that a status says were begun to be set aside: whoever may write the status can name any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Begun {
+pub enum FormerBegin {
     /// Their tool finds them by this mark of objects.
     Marked(FormerMark),
     /// All of them are set aside for the installation.
@@ -128,23 +131,23 @@ pub async fn begun(
     cluster: &Cluster,
     installation: &InstallationName,
     record: &FormerRecord,
-) -> Result<Begun, EngineError> {
+) -> Result<FormerBegin, EngineError> {
     if record.tool == FormerTool::Helm {
-        return Ok(Begun::Marked(FormerMark::Helm {
+        return Ok(FormerBegin::Marked(FormerMark::Helm {
             namespace: record.namespace.clone(),
             name: record.name.clone(),
         }));
     }
     let Some(app) = application(cluster, record).await? else {
-        return Ok(Begun::Foreign);
+        return Ok(FormerBegin::Foreign);
     };
     let owner = owner_hash(&installation.namespace, &installation.name);
     Ok(match kapp_meta(&app) {
-        Some(meta) => Begun::Marked(FormerMark::Kapp {
+        Some(meta) => FormerBegin::Marked(FormerMark::Kapp {
             label: meta.label_value,
         }),
-        None if app.metadata.labels.get(LABEL_SET_ASIDE) == Some(&owner) => Begun::Aside,
-        None => Begun::Foreign,
+        None if app.metadata.labels.get(LABEL_SET_ASIDE) == Some(&owner) => FormerBegin::Aside,
+        None => FormerBegin::Foreign,
     })
 }
 
@@ -152,13 +155,13 @@ pub async fn begun(
 async fn application(
     cluster: &Cluster,
     record: &FormerRecord,
-) -> Result<Option<Content>, EngineError> {
+) -> Result<Option<FormerContent>, EngineError> {
     let Some(object) = record.objects.last() else {
         return Ok(None);
     };
     let collection = collection(&object.kind, &record.namespace);
-    let call = Call::get(&collection, &object.name, JSON);
-    match cluster.send::<Content>(call).await {
+    let call = ApiCall::get(&collection, &object.name, JSON);
+    match cluster.send::<FormerContent>(call).await {
         Ok(answer) => Ok(Some(answer.object).filter(|app| app.metadata.uid == object.uid)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
@@ -184,14 +187,14 @@ struct KappKind {
 }
 
 /// `None` where a ConfigMap is not that of an application that kapp finds.
-fn kapp_meta(app: &Content) -> Option<KappMeta> {
+fn kapp_meta(app: &FormerContent) -> Option<KappMeta> {
     app.metadata.labels.get(KAPP_APP)?;
     entrance::from_str(app.data.get(KAPP_DATA)?).ok()
 }
 
-async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, EngineError> {
-    let everywhere = Collection::known("v1", "ConfigMap", "configmaps", None);
-    let apps = listing::all::<Content>(cluster, &everywhere, Some(KAPP_APP)).await?;
+async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<FormerRecords>, EngineError> {
+    let everywhere = Collection::from_names("v1", "ConfigMap", "configmaps", None);
+    let apps = listing::list_all::<FormerContent>(cluster, &everywhere, Some(KAPP_APP)).await?;
     let app = apps.into_iter().find_map(|app| {
         let meta = kapp_meta(&app)?;
         (meta.label_value == label).then_some((app.metadata, meta))
@@ -208,9 +211,9 @@ async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, Engine
     found.retain(|change| is_change(&change.labels, Some(label), &name));
     // The application itself is the last: until then kapp finds all of it.
     found.push(app);
-    Ok(Some(Found {
+    Ok(Some(FormerRecords {
         record: record(FormerTool::Kapp, &namespace, &name, "ConfigMap", &found),
-        members: Members::Kapp {
+        members: FormerMembers::Kapp {
             selector: format!("{}={}", meta.label_key, meta.label_value),
             kinds: meta
                 .kinds
@@ -227,7 +230,7 @@ fn record(
     namespace: &str,
     name: &str,
     kind: &str,
-    objects: &[Metadata],
+    objects: &[LiveMetadata],
 ) -> FormerRecord {
     let objects = objects.iter().map(|object| FormerObject {
         kind: kind.to_owned(),
@@ -260,9 +263,9 @@ pub async fn labelled(
         };
         let collection = Collection::new(gvk, info, None);
         let selectors = [("labelSelector", selector)];
-        for metadata in addressed::metadata(cluster, &collection, &selectors).await? {
+        for metadata in addressed::list_metadata(cluster, &collection, &selectors).await? {
             let key = collection.key(&metadata);
-            let live = snapshot::live(metadata);
+            let live = snapshot::to_live_object(metadata);
             if live.controlled_by.is_none() {
                 all.insert(key, live);
             }
@@ -369,16 +372,16 @@ pub(super) async fn delete_all(
     let owner = owner_hash(&installation.namespace, &installation.name);
     for object in &record.objects {
         let collection = collection(&object.kind, &record.namespace);
-        let doomed = Doomed {
+        let doomed = DeletionTarget {
             collection: &collection,
             name: &object.name,
             uid: &object.uid,
             judged: "",
             propagation: Propagation::Background,
         };
-        let judge = |found: &Metadata| {
+        let judge = |found: &LiveMetadata| {
             let is_ours = found.labels.get(LABEL_SET_ASIDE) == Some(&owner);
-            (!is_ours).then_some(Obstacle::UNMARKED)
+            (!is_ours).then_some(PruneObstacle::UNMARKED)
         };
         delete(cluster, doomed, judge).await?;
     }
@@ -422,7 +425,7 @@ async fn move_aside(
 
 /// Whether an object is one of such a record, where its tool finds it. A status can be written by whoever may write installations:
 /// what it names is not touched for that alone. `label`: that of the objects of an application of kapp.
-fn is_of(record: &FormerRecord, label: Option<&str>, live: &Metadata) -> bool {
+fn is_of(record: &FormerRecord, label: Option<&str>, live: &LiveMetadata) -> bool {
     let labels = &live.labels;
     let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
     match record.tool {
@@ -450,7 +453,7 @@ async fn rewrite(
     record: &FormerRecord,
     object: &FormerObject,
     dry_run: bool,
-    change: impl Fn(&Content) -> Option<Value>,
+    change: impl Fn(&FormerContent) -> Option<Value>,
 ) -> Result<(), EngineError> {
     let collection = collection(&object.kind, &record.namespace);
     // The content of a release is not needed, and large.
@@ -460,8 +463,8 @@ async fn rewrite(
     };
     let mut tries = 1;
     loop {
-        let call = Call::get(&collection, &object.name, accept);
-        let live = match cluster.send::<Content>(call).await {
+        let call = ApiCall::get(&collection, &object.name, accept);
+        let live = match cluster.send::<FormerContent>(call).await {
             Ok(answer) => answer.object,
             Err(error) if error.is_not_found() => return Ok(()),
             Err(error) => return Err(error),
@@ -473,7 +476,7 @@ async fn rewrite(
             return Ok(());
         };
         patch["metadata"]["resourceVersion"] = json!(live.metadata.resource_version);
-        let mut call = Call::patch(&collection, &object.name, MERGE_PATCH, METADATA)
+        let mut call = ApiCall::patch(&collection, &object.name, MERGE_PATCH, METADATA)
             .query("fieldManager", CLIENT)
             .body(patch.to_string().into_bytes());
         if dry_run {
@@ -490,10 +493,10 @@ async fn rewrite(
 /// The key of an object of a record.
 #[must_use]
 pub fn key(record: &FormerRecord, object: &FormerObject) -> ObjectKey {
-    collection(&object.kind, &record.namespace).key(&Metadata {
+    collection(&object.kind, &record.namespace).key(&LiveMetadata {
         name: object.name.clone(),
         namespace: Some(record.namespace.clone()),
-        ..Metadata::default()
+        ..LiveMetadata::default()
     })
 }
 
@@ -502,5 +505,5 @@ fn collection(kind: &str, namespace: &str) -> Collection {
         "Secret" => "secrets",
         _ => "configmaps",
     };
-    Collection::known("v1", kind, plural, Some(namespace))
+    Collection::from_names("v1", kind, plural, Some(namespace))
 }

@@ -10,18 +10,18 @@ use addons_plan::teardown::holder::{Workload, words};
 
 use super::address::Collection;
 use super::cluster::Cluster;
-use super::definitions::objects_of;
+use super::definitions::objects_collection;
 use super::delete::finalizers;
 use super::error::EngineError;
-use super::listing::one_page;
-use super::request::{Call, JSON};
+use super::listing::read_one_page;
+use super::request::{ApiCall, JSON};
 
 /// The API server's finalizer on CRDs: it deletes their objects first.
 const CLEANUP_OF_DEFINITIONS: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// Maximum number of workloads of a kind, and of objects of a CRD, that are read.
-const LOOKED_AT: &str = "500";
+const READ_LIMIT: &str = "500";
 /// Time limit of the whole search: the operation has already timed out.
-const BOUND: Duration = Duration::from_secs(5);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 const WORKLOADS: [(&str, &str); 3] = [
     ("Deployment", "deployments"),
     ("StatefulSet", "statefulsets"),
@@ -29,14 +29,14 @@ const WORKLOADS: [(&str, &str); 3] = [
 ];
 
 /// Describes what holds an object, which controller probably releases it, and what to do.
-pub(super) async fn reason(
+pub(super) async fn explain_holder(
     cluster: &Cluster,
     collection: &Collection,
     name: &str,
     finalizers: &[String],
 ) -> String {
     let search = search(cluster, collection, name);
-    match timeout(BOUND, search).await {
+    match timeout(SEARCH_TIMEOUT, search).await {
         Ok(Ok(reason)) if !reason.is_empty() => reason,
         // The object may not be read, the server does not answer, or the object was just released.
         _ => format!("held by finalizer {}", finalizers.join(", ")),
@@ -48,34 +48,34 @@ async fn search(
     collection: &Collection,
     name: &str,
 ) -> Result<String, EngineError> {
-    let call = Call::get(collection, name, JSON);
+    let call = ApiCall::get(collection, name, JSON);
     let object = cluster.send::<Value>(call).await?.object;
     let (held, prefix) = if finalizers(&object)
         .iter()
         .any(|f| f == CLEANUP_OF_DEFINITIONS)
     {
-        match first_held(cluster, &object).await? {
+        match find_first_held(cluster, &object).await? {
             Some((name, held)) => (held, format!("its objects go first: {name} is ")),
             None => (object, String::new()),
         }
     } else {
         (object, String::new())
     };
-    let workloads = workloads(cluster).await;
+    let workloads = list_workloads(cluster).await;
     let words = words(&held, &finalizers(&held), &workloads);
     Ok(format!("{prefix}{words}"))
 }
 
 /// Returns the first object of a CRD that has finalizers, with its name.
-async fn first_held(
+async fn find_first_held(
     cluster: &Cluster,
     definition: &Value,
 ) -> Result<Option<(String, Value)>, EngineError> {
-    let Some(collection) = objects_of(definition) else {
+    let Some(collection) = objects_collection(definition) else {
         return Ok(None);
     };
-    let call = Call::list(&collection, JSON).query("limit", LOOKED_AT);
-    let found = one_page::<Value>(cluster, call).await?.items;
+    let call = ApiCall::list(&collection, JSON).query("limit", READ_LIMIT);
+    let found = read_one_page::<Value>(cluster, call).await?.items;
     let held = found
         .into_iter()
         .find(|object| !finalizers(object).is_empty());
@@ -92,11 +92,11 @@ async fn first_held(
 }
 
 /// Returns the workloads that may run a controller; kinds that may not be listed are left out.
-async fn workloads(cluster: &Cluster) -> Vec<Workload> {
+async fn list_workloads(cluster: &Cluster) -> Vec<Workload> {
     let lists = WORKLOADS.map(async |(kind, plural)| {
-        let collection = Collection::known("apps/v1", kind, plural, None);
-        let call = Call::list(&collection, JSON).query("limit", LOOKED_AT);
-        let found = one_page::<Value>(cluster, call).await;
+        let collection = Collection::from_names("apps/v1", kind, plural, None);
+        let call = ApiCall::list(&collection, JSON).query("limit", READ_LIMIT);
+        let found = read_one_page::<Value>(cluster, call).await;
         let items = found.map_or_else(|_| Vec::new(), |page| page.items);
         let workloads = items.iter().filter_map(|item| Workload::of(kind, item));
         workloads.collect::<Vec<_>>()
@@ -111,7 +111,7 @@ mod tests {
     use super::super::fake;
     use super::*;
 
-    fn ok(body: Value) -> fake::Reply {
+    fn ok(body: Value) -> fake::FakeReply {
         Some((200, &[], body))
     }
 
@@ -131,13 +131,13 @@ mod tests {
             ok(json!({"items": null})),
             ok(json!({"items": []})),
         ]);
-        let collection = Collection::known(
+        let collection = Collection::from_names(
             "apiextensions.k8s.io/v1",
             "CustomResourceDefinition",
             "customresourcedefinitions",
             None,
         );
-        let reason = reason(&cluster, &collection, "tills.shop.example", &[]).await;
+        let reason = explain_holder(&cluster, &collection, "tills.shop.example", &[]).await;
         assert_eq!(
             reason,
             "its objects go first: shop/Till front is held by finalizer till-controller.example/x; Deployment \

@@ -8,8 +8,8 @@ use addons_admission::Requester;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::Partial;
-use super::request::{Call, JSON, METADATA};
+use super::meta::PartialObject;
+use super::request::{ApiCall, JSON, METADATA};
 use super::snapshot::{namespace_collection, read_one};
 
 /// The namespace of Kubernetes components. Every cluster has it, and it is never deleted.
@@ -22,9 +22,9 @@ pub const KUBE_SYSTEM: &str = "kube-system";
 pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
     let kind = "SelfSubjectReview";
     let api_version = "authentication.k8s.io/v1";
-    let collection = Collection::known(api_version, kind, "selfsubjectreviews", None);
+    let collection = Collection::from_names(api_version, kind, "selfsubjectreviews", None);
     let review = json!({"apiVersion": api_version, "kind": kind});
-    let call = Call::create(&collection, "", JSON).body(review.to_string().into_bytes());
+    let call = ApiCall::create(&collection, "", JSON).body(review.to_string().into_bytes());
     let review = cluster.send::<SelfSubjectReview>(call).await?.object;
     let info = review
         .status
@@ -42,8 +42,8 @@ pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
 /// # Errors
 /// Those of the request.
 pub async fn cluster_uid(cluster: &Cluster) -> Result<Option<String>, EngineError> {
-    let call = Call::get(&namespace_collection(), KUBE_SYSTEM, METADATA).own();
-    match cluster.send::<Partial>(call).await {
+    let call = ApiCall::get(&namespace_collection(), KUBE_SYSTEM, METADATA).with_own_rights();
+    match cluster.send::<PartialObject>(call).await {
         Ok(answer) => Ok(Some(answer.object.metadata.uid)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(EngineError::Forbidden { .. }) => Ok(None),

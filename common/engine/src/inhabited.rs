@@ -9,18 +9,18 @@ use futures::StreamExt as _;
 use futures::stream;
 use serde_json::Value;
 
-use addons_plan::snapshot::Inhabited;
+use addons_plan::snapshot::Inhabitants;
 use common::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER};
 use common::manifest::key::ObjectKey;
 
 use super::address::{Collection, query_value};
 use super::addressed;
 use super::cluster::Cluster;
-use super::definitions::{self, objects_of};
+use super::definitions::{self, objects_collection};
 use super::error::EngineError;
-use super::listing::one_page;
-use super::meta::Partial;
-use super::request::{Call, METADATA_LIST};
+use super::listing::read_one_page;
+use super::meta::PartialObject;
+use super::request::{ApiCall, METADATA_LIST};
 use super::served::is_definition;
 
 /// Maximum number of objects of a CRD that are read.
@@ -31,78 +31,81 @@ pub(super) async fn read(
     cluster: &Cluster,
     key: &ObjectKey,
     leaving: &BTreeSet<String>,
-) -> Result<Option<Inhabited>, EngineError> {
+) -> Result<Option<Inhabitants>, EngineError> {
     if is_definition(key) {
-        of_definition(cluster, key, leaving).await
+        read_definition(cluster, key, leaving).await
     } else {
-        of_namespace(cluster, &key.name, leaving).await.map(Some)
+        read_namespace(cluster, &key.name, leaving).await.map(Some)
     }
 }
 
-async fn of_definition(
+async fn read_definition(
     cluster: &Cluster,
     key: &ObjectKey,
     leaving: &BTreeSet<String>,
-) -> Result<Option<Inhabited>, EngineError> {
-    let Some(definition) = definitions::read(cluster, &key.name).await? else {
+) -> Result<Option<Inhabitants>, EngineError> {
+    let Some(definition) = definitions::read_definition(cluster, &key.name).await? else {
         return Ok(None);
     };
     let text = |pointer| {
         let text = definition.pointer(pointer).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
     };
-    let mut found = Inhabited {
+    let mut found = Inhabitants {
         group: text("/spec/group"),
         kind: text("/spec/names/kind"),
-        ..Inhabited::default()
+        ..Inhabitants::default()
     };
-    let Some(collection) = objects_of(&definition) else {
-        found.unseen = Some("no version of it is served".to_owned());
+    let Some(collection) = objects_collection(&definition) else {
+        found.unreadable_reason = Some("no version of it is served".to_owned());
         return Ok(Some(found));
     };
-    let list = Call::list(&collection, METADATA_LIST).query("limit", PAGE);
-    if let Some(page) = seen(&mut found, one_page::<Partial>(cluster, list).await)? {
+    let list = ApiCall::list(&collection, METADATA_LIST).query("limit", PAGE);
+    if let Some(page) = or_note_unseen(
+        &mut found,
+        read_one_page::<PartialObject>(cluster, list).await,
+    )? {
         found.more = page.metadata.remaining_item_count;
         let items = page.items.into_iter();
         found.objects = items.map(|item| collection.key(&item.metadata)).collect();
         // Most CRDs have no objects, and need no second request.
         if !found.objects.is_empty() {
-            let owned = owned(cluster, &collection, leaving).await;
-            found.owned = seen(&mut found, owned)?.flatten();
+            let owned = find_owned(cluster, &collection, leaving).await;
+            found.owned = or_note_unseen(&mut found, owned)?.flatten();
         }
     }
     Ok(Some(found))
 }
 
-async fn of_namespace(
+async fn read_namespace(
     cluster: &Cluster,
     name: &str,
     leaving: &BTreeSet<String>,
-) -> Result<Inhabited, EngineError> {
+) -> Result<Inhabitants, EngineError> {
     let kinds = cluster.kinds_now().await?;
-    let mut found = Inhabited::default();
+    let mut found = Inhabitants::default();
     let collections = kinds
         .iter()
         .filter(|(_, info)| info.namespaced && info.writable);
     let collections = collections.map(|(gvk, info)| Collection::new(gvk, info, Some(name)));
     let collections: Vec<Collection> = collections.collect();
     let looked: Vec<_> = stream::iter(collections)
-        .map(async |collection| owned(cluster, &collection, leaving).await)
+        .map(async |collection| find_owned(cluster, &collection, leaving).await)
         .buffered(cluster.concurrency())
         .collect()
         .await;
     for looked in looked {
-        let owned = seen(&mut found, looked)?.flatten();
+        let owned = or_note_unseen(&mut found, looked)?.flatten();
         found.owned = found.owned.or(owned);
     }
-    if let Some(group) = kinds.silent().next() {
-        found.unseen = Some(format!("the server of API group {group} does not answer"));
+    if let Some(group) = kinds.silent_groups().next() {
+        found.unreadable_reason = Some(format!("the server of API group {group} does not answer"));
     }
     Ok(found)
 }
 
 /// Returns an object of a collection whose owner is not in `leaving`, with the installation in its annotation.
-async fn owned(
+async fn find_owned(
     cluster: &Cluster,
     collection: &Collection,
     leaving: &BTreeSet<String>,
@@ -113,36 +116,40 @@ async fn owned(
         selector.push_str(&format!(",{LABEL_OWNER} notin ({})", leaving.join(",")));
     }
     let list = |collection: &Collection| {
-        Call::list(collection, METADATA_LIST)
+        ApiCall::list(collection, METADATA_LIST)
             .query("limit", "1")
             .query("labelSelector", &query_value(&selector))
     };
-    let page = match one_page::<Partial>(cluster, list(collection)).await {
+    let page = match read_one_page::<PartialObject>(cluster, list(collection)).await {
         // A version that was just discovered, or its kind, may no longer exist.
         Err(error) if error.is_unserved() => {
-            let Some(served) = addressed::again(cluster, collection, error).await? else {
+            let Some(served) = addressed::find_served_version(cluster, collection, error).await?
+            else {
                 return Ok(None);
             };
-            one_page::<Partial>(cluster, list(&served)).await?
+            read_one_page::<PartialObject>(cluster, list(&served)).await?
         }
         page => page?,
     };
     let first = page.items.into_iter().next();
-    Ok(first.map(|Partial { metadata }| {
+    Ok(first.map(|PartialObject { metadata }| {
         let named = metadata.annotations.get(ANNOTATION_INSTALLATION);
         (collection.key(&metadata), named.cloned())
     }))
 }
 
 /// Returns the result of a read, or records that the server refused it.
-fn seen<T>(found: &mut Inhabited, read: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+fn or_note_unseen<T>(
+    found: &mut Inhabitants,
+    read: Result<T, EngineError>,
+) -> Result<Option<T>, EngineError> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
             Err(error)
         }
         Err(error) => {
-            found.unseen = Some(error.to_string());
+            found.unreadable_reason = Some(error.to_string());
             Ok(None)
         }
     }
@@ -152,10 +159,10 @@ fn seen<T>(found: &mut Inhabited, read: Result<T, EngineError>) -> Result<Option
 mod tests {
     use serde_json::json;
 
-    use super::super::fake::{self, Reply};
+    use super::super::fake::{self, FakeReply};
     use super::*;
 
-    fn served(kinds: &[&str]) -> Reply {
+    fn served(kinds: &[&str]) -> FakeReply {
         let resources = kinds.iter().map(|kind| {
             json!({"resource": format!("{}s", kind.to_lowercase()), "scope": "Namespaced", "responseKind": {"kind": kind},
                 "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"]})
@@ -184,10 +191,15 @@ mod tests {
                 no_definition(),
             ];
             let (cluster, asked) = fake::cluster(replies.into());
-            let looked = of_namespace(&cluster, "shop", &BTreeSet::new()).await;
+            let looked = read_namespace(&cluster, "shop", &BTreeSet::new()).await;
             let found = looked.unwrap();
             assert_eq!(found.owned, None);
-            assert_eq!(found.unseen.is_some(), unseen, "{:?}", found.unseen);
+            assert_eq!(
+                found.unreadable_reason.is_some(),
+                unseen,
+                "{:?}",
+                found.unreadable_reason
+            );
             assert_eq!(asked.lines().len(), requests, "{:?}", asked.lines());
         }
     }

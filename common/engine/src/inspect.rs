@@ -16,12 +16,12 @@ use futures::future::try_join_all;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::facts::slices;
+use super::facts::slices_collection;
 use super::listing;
 use super::live;
-use super::local::stands_for_this;
-use super::meta::Metadata;
-use super::request::{Call, JSON};
+use super::local::stands_for_this_cluster;
+use super::meta::LiveMetadata;
+use super::request::{ApiCall, JSON};
 use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
 
 /// Kinds that are searched for objects of deleted installations: the common ones, and those that can break a cluster.
@@ -56,7 +56,7 @@ const KINDS: [(&str, &str, &str); 10] = [
 
 /// An object with an owner label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owned {
+pub struct OwnedObject {
     /// `web/Deployment shop`.
     pub object: String,
     /// The value of the owner label.
@@ -69,7 +69,7 @@ pub struct Owned {
 
 /// Facts about a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Namespace {
+pub struct NamespaceState {
     /// Whether it stands for this cluster.
     pub is_local: bool,
     /// Whether it has the label of namespaces that hold core add-ons or their objects.
@@ -83,7 +83,7 @@ pub struct Namespace {
 ///
 /// # Errors
 /// Those of the request.
-pub async fn object(cluster: &Cluster, like: &Value) -> Result<Option<Value>, EngineError> {
+pub async fn read_object(cluster: &Cluster, like: &Value) -> Result<Option<Value>, EngineError> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let kind = text(&like["kind"]);
     let plural = match kind.to_lowercase() {
@@ -91,7 +91,7 @@ pub async fn object(cluster: &Cluster, like: &Value) -> Result<Option<Value>, En
         kind => format!("{kind}s"),
     };
     let metadata = &like["metadata"];
-    let collection = Collection::known(
+    let collection = Collection::from_names(
         &text(&like["apiVersion"]),
         &kind,
         &plural,
@@ -104,9 +104,12 @@ pub async fn object(cluster: &Cluster, like: &Value) -> Result<Option<Value>, En
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn lacking(cluster: &Cluster, rights: &[Right]) -> Result<Vec<Right>, EngineError> {
+pub async fn missing_rights(
+    cluster: &Cluster,
+    rights: &[Right],
+) -> Result<Vec<Right>, EngineError> {
     let (api_version, kind) = ("authorization.k8s.io/v1", "SelfSubjectAccessReview");
-    let collection = Collection::known(api_version, kind, "selfsubjectaccessreviews", None);
+    let collection = Collection::from_names(api_version, kind, "selfsubjectaccessreviews", None);
     let reviews = rights.iter().map(async |right| {
         let (resource, subresource) = right.resource.split_once('/').unwrap_or((&right.resource, ""));
         let review = json!({
@@ -117,7 +120,7 @@ pub async fn lacking(cluster: &Cluster, rights: &[Right]) -> Result<Vec<Right>, 
                 "namespace": right.namespace, "name": right.name,
             }},
         });
-        let call = Call::create(&collection, "", JSON).body(review.to_string().into_bytes());
+        let call = ApiCall::create(&collection, "", JSON).body(review.to_string().into_bytes());
         let answer = cluster.send::<SelfSubjectAccessReview>(call).await?.object;
         let is_allowed = answer.status.is_some_and(|status| status.allowed);
         Ok::<_, EngineError>((!is_allowed).then(|| right.clone()))
@@ -130,28 +133,32 @@ pub async fn lacking(cluster: &Cluster, rights: &[Right]) -> Result<Vec<Right>, 
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn owned(cluster: &Cluster) -> Result<Vec<Owned>, EngineError> {
+pub async fn list_owned(cluster: &Cluster) -> Result<Vec<OwnedObject>, EngineError> {
     let lists = KINDS.iter().map(async |(api_version, kind, plural)| {
-        let collection = Collection::known(api_version, kind, plural, None);
+        let collection = Collection::from_names(api_version, kind, plural, None);
         let selectors = [("labelSelector", LABEL_OWNER)];
         let found = read_selected(cluster, &collection, &selectors).await?;
         // Create-only objects stay on purpose when their manifest is removed.
-        let is_kept = |it: &Metadata| {
+        let is_kept = |it: &LiveMetadata| {
             it.labels
                 .get(LABEL_MODE)
                 .is_some_and(|mode| mode == MODE_ENSURE_EXISTS)
         };
         let found = found.into_iter().flatten().filter(|it| !is_kept(it));
-        Ok::<_, EngineError>(found.map(|it| of(&collection, &it)).collect::<Vec<_>>())
+        Ok::<_, EngineError>(
+            found
+                .map(|it| to_owned_object(&collection, &it))
+                .collect::<Vec<_>>(),
+        )
     });
     Ok(try_join_all(lists).await?.into_iter().flatten().collect())
 }
 
-fn of(collection: &Collection, metadata: &Metadata) -> Owned {
+fn to_owned_object(collection: &Collection, metadata: &LiveMetadata) -> OwnedObject {
     let pair = metadata.annotations.get(ANNOTATION_INSTALLATION);
     let pair = pair.and_then(|pair| pair.split_once('/'));
     let mark = |name: &str| metadata.annotations.get(name).map(String::as_str);
-    Owned {
+    OwnedObject {
         object: collection.key(metadata).to_string(),
         owner: metadata
             .labels
@@ -162,7 +169,7 @@ fn of(collection: &Collection, metadata: &Metadata) -> Owned {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         }),
-        release: found::release(mark).map(|release| release.to_string()),
+        release: found::read_helm_release(mark).map(|release| release.to_string()),
     }
 }
 
@@ -170,17 +177,19 @@ fn of(collection: &Collection, metadata: &Metadata) -> Owned {
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn namespaces(cluster: &Cluster) -> Result<BTreeMap<String, Namespace>, EngineError> {
+pub async fn list_namespaces(
+    cluster: &Cluster,
+) -> Result<BTreeMap<String, NamespaceState>, EngineError> {
     let found = read_all(cluster, &namespace_collection()).await?;
     let read = found.into_iter().flatten().map(async |metadata| {
         let mut kubeconfig = None;
         if let Some(secret) = metadata.labels.get(LABEL_KUBECONFIG_SECRET) {
-            let secrets = Collection::known("v1", "Secret", "secrets", Some(&metadata.name));
+            let secrets = Collection::from_names("v1", "Secret", "secrets", Some(&metadata.name));
             let is_there = read_one(cluster, &secrets, secret).await?.is_some();
             kubeconfig = Some((secret.clone(), is_there));
         }
-        let about = Namespace {
-            is_local: stands_for_this(&metadata),
+        let about = NamespaceState {
+            is_local: stands_for_this_cluster(&metadata),
             holds_core: metadata.labels.contains_key(LABEL_HOLDS_CORE),
             kubeconfig,
         };
@@ -193,13 +202,14 @@ pub async fn namespaces(cluster: &Cluster) -> Result<BTreeMap<String, Namespace>
 ///
 /// # Errors
 /// Those of the request.
-pub async fn ready(
+pub async fn count_ready_endpoints(
     cluster: &Cluster,
     namespace: &str,
     service: &str,
 ) -> Result<usize, EngineError> {
     let selector = format!("kubernetes.io/service-name={service}");
-    let slices = listing::all::<Value>(cluster, &slices(namespace), Some(&selector)).await?;
+    let slices =
+        listing::list_all::<Value>(cluster, &slices_collection(namespace), Some(&selector)).await?;
     let endpoints = slices
         .iter()
         .filter_map(|slice| slice["endpoints"].as_array());

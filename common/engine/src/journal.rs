@@ -4,8 +4,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use addons_plan::inventory::{Answer, Inventory, Item};
-use addons_plan::readiness::{Readiness, Status};
+use addons_plan::inventory::{ApplyAnswer, Inventory, InventoryItem};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::{InstallationPlan, Target};
 use common::manifest::key::ObjectKey;
 
@@ -39,7 +39,7 @@ impl From<Inventory> for Journal {
 impl Journal {
     /// Returns a journal in which nothing of a plan is done.
     #[must_use]
-    pub fn of(plan: &InstallationPlan) -> Self {
+    pub fn from_plan(plan: &InstallationPlan) -> Self {
         Self::from(plan.union.clone())
     }
 
@@ -50,7 +50,7 @@ impl Journal {
     }
 
     /// Sets the stage.
-    pub(super) fn reach(&self, stage: OperationStage) {
+    pub(super) fn set_stage(&self, stage: OperationStage) {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage);
     }
 
@@ -60,11 +60,11 @@ impl Journal {
     }
 
     /// Records the answer to an apply ([`Inventory::applied`]). A Job that deletes itself gets its digest later ([`Journal::judged`]).
-    pub(super) fn applied(
+    pub(super) fn record_applied(
         &self,
         plan: &InstallationPlan,
         key: &ObjectKey,
-        answer: &Answer,
+        answer: &ApplyAnswer,
         settled: &[Settled],
     ) {
         let Some(exact) = plan.exact.objects.get(key) else {
@@ -74,11 +74,16 @@ impl Journal {
         if plan.expiring.contains(key) {
             exact.object.digest.clear();
         }
-        self.write(key, &exact, answer, settled);
+        self.record_answer(key, &exact, answer, settled);
     }
 
     /// Records the status of a Job that deletes itself: its digest says that it has run, which a failed one has not (semantics 13.7).
-    pub(super) fn judged(&self, plan: &InstallationPlan, key: &ObjectKey, status: Status) {
+    pub(super) fn record_job_status(
+        &self,
+        plan: &InstallationPlan,
+        key: &ObjectKey,
+        status: ReadinessStatus,
+    ) {
         if !plan.expiring.contains(key) {
             return;
         }
@@ -88,15 +93,17 @@ impl Journal {
             return;
         };
         match status {
-            Status::Current => item.object.digest.clone_from(&exact.object.digest),
-            Status::Failed => item.object.digest.clear(),
+            ReadinessStatus::Current => item.object.digest.clone_from(&exact.object.digest),
+            ReadinessStatus::Failed => item.object.digest.clear(),
             // A Job that is not seen to end may have run.
-            Status::InProgress | Status::Terminating | Status::Unknown => {}
+            ReadinessStatus::InProgress
+            | ReadinessStatus::Terminating
+            | ReadinessStatus::Unknown => {}
         }
     }
 
     /// Records the status of such Jobs after a wait, which returned the objects that are not ready.
-    pub(super) fn waited(
+    pub(super) fn record_wait(
         &self,
         plan: &InstallationPlan,
         targets: &[Target],
@@ -105,20 +112,21 @@ impl Journal {
         let keys = targets.iter().map(|target| &target.key);
         for key in keys.filter(|key| plan.expiring.contains(*key)) {
             let found = pending.iter().find(|(one, _)| one == key);
-            let status = found.map_or(Status::Current, |(_, readiness)| readiness.status);
-            self.judged(plan, key, status);
+            let status = found.map_or(ReadinessStatus::Current, |(_, readiness)| readiness.status);
+            self.record_job_status(plan, key, status);
         }
     }
 
     /// Records the answer for an object whose digest differs from the plan's.
-    pub(super) fn write(
+    pub(super) fn record_answer(
         &self,
         key: &ObjectKey,
-        exact: &Item,
-        answer: &Answer,
+        exact: &InventoryItem,
+        answer: &ApplyAnswer,
         settled: &[Settled],
     ) {
-        self.lock().applied(key, exact, answer, yielded(settled));
+        self.lock()
+            .record_applied(key, exact, answer, yielded(settled));
     }
 
     /// Removes objects that were deleted or released.
@@ -158,7 +166,7 @@ mod tests {
             namespace: Some("shop".to_owned()),
             name: "migrate".to_owned(),
         };
-        let planned = Item::planned("migrate", "v1");
+        let planned = InventoryItem::planned("migrate", "v1");
         let mut wanted = planned.clone();
         wanted.object.state = ObjectState::Owned;
         wanted.object.digest = "d".to_owned();
@@ -169,7 +177,7 @@ mod tests {
         let mut plan = InstallationPlan::nothing(name, "till");
         plan.union.objects.insert(key.clone(), planned);
         plan.exact.objects.insert(key.clone(), wanted);
-        let answer = Answer {
+        let answer = ApplyAnswer {
             created: true,
             uid: "u".to_owned(),
             generation: Some(1),
@@ -189,16 +197,16 @@ mod tests {
         for (is_expiring, pending, digest) in [
             (false, None, "d"),
             (true, None, ""),
-            (true, Some(late(Status::InProgress)), ""),
-            (true, Some(late(Status::Failed)), ""),
+            (true, Some(late(ReadinessStatus::InProgress)), ""),
+            (true, Some(late(ReadinessStatus::Failed)), ""),
             (true, Some(Vec::new()), "d"),
         ] {
             plan.expiring.clear();
             plan.expiring.extend(is_expiring.then(|| key.clone()));
-            let journal = Journal::of(&plan);
-            journal.applied(&plan, &key, &answer, &[]);
+            let journal = Journal::from_plan(&plan);
+            journal.record_applied(&plan, &key, &answer, &[]);
             if let Some(pending) = &pending {
-                journal.waited(&plan, std::slice::from_ref(&target), pending);
+                journal.record_wait(&plan, std::slice::from_ref(&target), pending);
             }
             let object = journal.inventory().objects[&key].object.clone();
             assert_eq!(
@@ -208,11 +216,14 @@ mod tests {
             );
         }
         // What counts as run is not forgotten because it cannot be seen now.
-        for (status, digest) in [(Status::Unknown, "d"), (Status::Failed, "")] {
-            let journal = Journal::of(&plan);
-            journal.applied(&plan, &key, &answer, &[]);
-            journal.judged(&plan, &key, Status::Current);
-            journal.waited(&plan, std::slice::from_ref(&target), &late(status));
+        for (status, digest) in [
+            (ReadinessStatus::Unknown, "d"),
+            (ReadinessStatus::Failed, ""),
+        ] {
+            let journal = Journal::from_plan(&plan);
+            journal.record_applied(&plan, &key, &answer, &[]);
+            journal.record_job_status(&plan, &key, ReadinessStatus::Current);
+            journal.record_wait(&plan, std::slice::from_ref(&target), &late(status));
             let object = journal.inventory().objects[&key].object.clone();
             assert_eq!(object.digest, digest, "{status:?}");
         }

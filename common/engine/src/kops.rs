@@ -18,8 +18,8 @@ use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{Metadata, Partial};
-use super::request::{Call, JSON_PATCH, MERGE_PATCH, METADATA};
+use super::meta::{LiveMetadata, PartialObject};
+use super::request::{ApiCall, JSON_PATCH, MERGE_PATCH, METADATA};
 use super::snapshot::{self, namespace_collection, read_all, read_one, read_selected};
 
 /// How often a namespace is read again that others write meanwhile: every add-on of a command writes its own key.
@@ -42,7 +42,7 @@ pub struct Annotation {
 /// a service of its control planes, which no object shows.
 pub async fn controller(cluster: &Cluster) -> Option<String> {
     let (namespace, name) = ("kube-system", "kops-controller");
-    let sets = Collection::known("apps/v1", "DaemonSet", "daemonsets", Some(namespace));
+    let sets = Collection::from_names("apps/v1", "DaemonSet", "daemonsets", Some(namespace));
     let found = read_one(cluster, &sets, name).await.ok()?;
     found.map(|_| format!("DaemonSet {namespace}/{name}"))
 }
@@ -70,11 +70,11 @@ pub async fn of_cluster(cluster: &Cluster) -> Result<Vec<Annotation>, EngineErro
     Ok(all)
 }
 
-fn annotations(namespace: &Metadata) -> impl Iterator<Item = Annotation> {
+fn annotations(namespace: &LiveMetadata) -> impl Iterator<Item = Annotation> {
     namespace.annotations.iter().filter_map(|(key, text)| {
         Some(Annotation {
             namespace: namespace.name.clone(),
-            addon: annotation::addon(key)?.to_owned(),
+            addon: annotation::parse_annotation_key(key)?.to_owned(),
             text: text.clone(),
         })
     })
@@ -86,8 +86,8 @@ fn annotations(namespace: &Metadata) -> impl Iterator<Item = Annotation> {
 /// Those of the requests.
 pub async fn has_authority(cluster: &Cluster, addon: &str) -> Result<bool, EngineError> {
     let namespace = Some(AUTHORITY_NAMESPACE);
-    let secrets = Collection::known("v1", "Secret", "secrets", namespace);
-    let issuers = Collection::known("cert-manager.io/v1", "Issuer", "issuers", namespace);
+    let secrets = Collection::from_names("v1", "Secret", "secrets", namespace);
+    let issuers = Collection::from_names("cert-manager.io/v1", "Issuer", "issuers", namespace);
     let secret = authority_secret(addon);
     if read_one(cluster, &secrets, &secret).await?.is_none() {
         return Ok(false);
@@ -129,9 +129,12 @@ pub async fn matching(
     let mut found = Vec::new();
     for namespace in namespaces {
         let collection = Collection::new(gvk.clone(), info, namespace);
-        let live = addressed::metadata(cluster, &collection, &selectors).await?;
+        let live = addressed::list_metadata(cluster, &collection, &selectors).await?;
         for metadata in live {
-            found.push((collection.target(&metadata), snapshot::live(metadata)));
+            found.push((
+                collection.target(&metadata),
+                snapshot::to_live_object(metadata),
+            ));
         }
     }
     Ok(found)
@@ -155,10 +158,10 @@ pub(super) async fn record(cluster: &Cluster, record: &KopsRecord) -> Result<(),
     let marked = json!({"metadata": {"annotations": {NEEDS_UPDATE: ""}}}).to_string();
     stream::iter(&record.nodes)
         .map(async |node| {
-            let call = Call::patch(&node_collection(), node, MERGE_PATCH, METADATA)
+            let call = ApiCall::patch(&node_collection(), node, MERGE_PATCH, METADATA)
                 .query("fieldManager", names::CLIENT)
                 .body(marked.clone().into_bytes());
-            match cluster.send::<Partial>(call).await {
+            match cluster.send::<PartialObject>(call).await {
                 // It was replaced meanwhile.
                 Err(error) if error.is_not_found() => Ok(()),
                 other => other.map(drop),
@@ -194,10 +197,10 @@ async fn annotate(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineEr
             break;
         }
         let patch = patch(record, &live).to_string();
-        let call = Call::patch(&collection, &record.namespace, JSON_PATCH, METADATA)
+        let call = ApiCall::patch(&collection, &record.namespace, JSON_PATCH, METADATA)
             .query("fieldManager", names::CLIENT)
             .body(patch.into_bytes());
-        match cluster.send::<Partial>(call).await {
+        match cluster.send::<PartialObject>(call).await {
             Ok(_) => return Ok(()),
             // 422: the test failed.
             Err(error) if error.is_conflict() || error.code() == Some(422) => {}
@@ -211,8 +214,8 @@ async fn annotate(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineEr
 }
 
 /// The change of one key. What cannot be tested, a key that is not there, is guarded by the resourceVersion.
-fn patch(record: &KopsRecord, live: &Metadata) -> Value {
-    let path = format!("/metadata/annotations/{}", path::escaped(&record.key));
+fn patch(record: &KopsRecord, live: &LiveMetadata) -> Value {
+    let path = format!("/metadata/annotations/{}", path::escape_key(&record.key));
     let guard = match &record.before {
         Some(before) => json!({"op": "test", "path": path, "value": before}),
         None => {
@@ -238,7 +241,7 @@ fn conflict(record: &KopsRecord, what: &str) -> EngineError {
 }
 
 fn node_collection() -> Collection {
-    Collection::known("v1", "Node", "nodes", None)
+    Collection::from_names("v1", "Node", "nodes", None)
 }
 
 #[cfg(test)]

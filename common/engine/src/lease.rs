@@ -7,8 +7,8 @@ use kube::ResourceExt as _;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON};
-use super::watch::{self, Seen};
+use super::request::{ApiCall, JSON};
+use super::watch::{self, Observation};
 
 /// Reads a Lease; `None` if it does not exist.
 ///
@@ -19,7 +19,7 @@ pub async fn get(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Lease>, EngineError> {
-    let call = Call::get(&collection(namespace), name, JSON).urgent();
+    let call = ApiCall::get(&collection(namespace), name, JSON).urgent();
     match cluster.send::<Lease>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -38,12 +38,12 @@ pub async fn follow(
     name: &str,
     mut see: impl FnMut(Option<Lease>) -> bool,
 ) -> Result<(), EngineError> {
-    watch::follow(cluster, &collection(namespace), Some(name), |seen| {
+    watch::observe(cluster, &collection(namespace), Some(name), |seen| {
         let lease = match seen {
-            Seen::Listed(leases) => leases.into_iter().next(),
-            Seen::Changed(lease) => Some(lease),
-            Seen::Deleted(_) => None,
-            Seen::Lost(_) => return false,
+            Observation::Listed(leases) => leases.into_iter().next(),
+            Observation::Changed(lease) => Some(lease),
+            Observation::Deleted(_) => None,
+            Observation::Lost(_) => return false,
         };
         // An unreadable Lease is reported as an error when it is read for acting on it.
         match lease.map(serde_json::from_value).transpose() {
@@ -72,9 +72,9 @@ pub async fn write(cluster: &Cluster, lease: &Lease) -> Result<Option<Lease>, En
     let name = lease.name_any();
     let is_new = lease.metadata.resource_version.is_none();
     let call = if is_new {
-        Call::create(&collection, &name, JSON)
+        ApiCall::create(&collection, &name, JSON)
     } else {
-        Call::replace(&collection, &name, JSON)
+        ApiCall::replace(&collection, &name, JSON)
     };
     match cluster
         .send::<Lease>(call.urgent().body(body(lease)?))
@@ -89,7 +89,7 @@ pub async fn write(cluster: &Cluster, lease: &Lease) -> Result<Option<Lease>, En
 }
 
 fn collection(namespace: &str) -> Collection {
-    Collection::known("coordination.k8s.io/v1", "Lease", "leases", Some(namespace))
+    Collection::from_names("coordination.k8s.io/v1", "Lease", "leases", Some(namespace))
 }
 
 fn body(lease: &Lease) -> Result<Vec<u8>, EngineError> {

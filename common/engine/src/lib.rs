@@ -98,6 +98,6 @@ pub use error::EngineError;
 pub use event::Event;
 pub use execute::execute;
 pub use journal::{Journal, OperationStage};
-pub use lock::leave;
-pub use report::{Back, Cause, Failure, Fate, Report, Settled, Settlement};
+pub use lock::give_back;
+pub use report::{Back, Failure, FailureCause, Fate, Report, Settled, Settlement};
 pub use task::{ExecuteOptions, Outside, OutsideFailure, OwnedOutside, PlanBack, Task, WayBack};

@@ -27,17 +27,17 @@ pub(super) const LARGEST_LIST: usize = 256 << 20;
 /// Minimum size that a page counts with, so that a list of empty pages ends, too.
 pub(super) const SMALLEST_PAGE: usize = 128 << 10;
 /// Memory of a scalar, list or map in addition to its text.
-const NODE: usize = 32;
+const NODE_BYTES: usize = 32;
 /// Maximum size of an answer that is received along with others of the same server.
-const FREE: usize = 2 << 20;
+const LARGEST_SMALL_ANSWER: usize = 2 << 20;
 
 /// Limits for the answers of a server.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(super) struct ServerLimits {
     large: Semaphore,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             large: Semaphore::new(1),
@@ -46,7 +46,7 @@ impl Default for Limits {
 }
 
 /// The body of an answer.
-pub(super) struct Received<'a> {
+pub(super) struct ReceivedBody<'a> {
     pub(super) bytes: Vec<u8>,
     /// Held until a large answer is parsed.
     _large: Option<SemaphorePermit<'a>>,
@@ -54,7 +54,7 @@ pub(super) struct Received<'a> {
 
 /// Why an answer is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum TooMuch {
+pub(super) enum LimitExceeded {
     /// It has too many scalars, lists and maps.
     #[error("it has more than {MAX_NODES} scalars, lists and maps")]
     Nodes,
@@ -66,9 +66,9 @@ pub(super) enum TooMuch {
     List,
 }
 
-impl TooMuch {
+impl LimitExceeded {
     /// Returns the error for an answer or a list.
-    pub(super) fn error(self, what: &str) -> EngineError {
+    pub(super) fn into_error(self, what: &str) -> EngineError {
         EngineError::Api {
             what: what.to_owned(),
             message: match self {
@@ -85,9 +85,9 @@ impl TooMuch {
 /// # Errors
 /// The body is too large, or the connection breaks.
 pub(super) async fn receive(
-    limits: Option<&Limits>,
+    limits: Option<&ServerLimits>,
     body: Body,
-) -> Result<Received<'_>, kube::Error> {
+) -> Result<ReceivedBody<'_>, kube::Error> {
     let largest = limits.map_or(usize::MAX, |_| LARGEST_ANSWER);
     let mut body = Limited::new(body, largest);
     let mut bytes: Vec<u8> = Vec::new();
@@ -99,28 +99,28 @@ pub(super) async fn receive(
         bytes.extend_from_slice(&data);
         if let Some(limits) = limits
             && large.is_none()
-            && bytes.len() > FREE
+            && bytes.len() > LARGEST_SMALL_ANSWER
         {
             // The semaphore is never closed.
             large = limits.large.acquire().await.ok();
         }
     }
-    Ok(Received {
+    Ok(ReceivedBody {
         bytes,
         _large: large,
     })
 }
 
-impl Limits {
+impl ServerLimits {
     /// Refuses an answer that would take too much memory when parsed; otherwise returns its size in memory.
     ///
     /// # Errors
     /// [`TooMuch`].
-    pub(super) fn check(&self, bytes: &[u8]) -> Result<usize, TooMuch> {
-        let nodes = entrance::nodes(bytes, usize::MAX);
+    pub(super) fn check(&self, bytes: &[u8]) -> Result<usize, LimitExceeded> {
+        let nodes = entrance::count_nodes(bytes, usize::MAX);
         match nodes > MAX_NODES {
-            true => Err(TooMuch::Nodes),
-            false => Ok(bytes.len().saturating_add(nodes.saturating_mul(NODE))),
+            true => Err(LimitExceeded::Nodes),
+            false => Ok(bytes.len().saturating_add(nodes.saturating_mul(NODE_BYTES))),
         }
     }
 
@@ -128,10 +128,10 @@ impl Limits {
     ///
     /// # Errors
     /// [`TooMuch::List`].
-    pub(super) fn add(&self, taken: &mut usize, page: usize) -> Result<(), TooMuch> {
+    pub(super) fn add_page(&self, taken: &mut usize, page: usize) -> Result<(), LimitExceeded> {
         *taken = taken.saturating_add(page.max(SMALLEST_PAGE));
         match *taken > LARGEST_LIST {
-            true => Err(TooMuch::List),
+            true => Err(LimitExceeded::List),
             false => Ok(()),
         }
     }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_text_takes_more_memory_than_it_has_bytes() {
-        let limits = Limits::default();
+        let limits = ServerLimits::default();
         let empty = |count: usize| format!("{{\"items\":[{}{{}}]}}", "{},".repeat(count));
         assert!(
             limits
@@ -152,29 +152,29 @@ mod tests {
         );
         assert_eq!(
             limits.check(empty(MAX_NODES / 2).as_bytes()),
-            Err(TooMuch::Nodes)
+            Err(LimitExceeded::Nodes)
         );
     }
 
     #[test]
     fn a_list_ends_by_what_it_takes_and_by_its_pages() {
-        let limits = Limits::default();
+        let limits = ServerLimits::default();
         for (page, pages) in [(0, LARGEST_LIST / SMALLEST_PAGE), (LARGEST_LIST / 4, 4)] {
             let mut taken = 0;
             for _ in 0..pages {
-                assert_eq!(limits.add(&mut taken, page), Ok(()));
+                assert_eq!(limits.add_page(&mut taken, page), Ok(()));
             }
-            assert_eq!(limits.add(&mut taken, page), Err(TooMuch::List));
+            assert_eq!(limits.add_page(&mut taken, page), Err(LimitExceeded::List));
         }
     }
 
     #[tokio::test]
     async fn one_large_answer_is_held_at_a_time() {
-        let limits = Limits::default();
-        let large = || Body::from(vec![b' '; FREE + 1]);
+        let limits = ServerLimits::default();
+        let large = || Body::from(vec![b' '; LARGEST_SMALL_ANSWER + 1]);
         let first = receive(Some(&limits), large()).await.unwrap();
-        let small = receive(Some(&limits), Body::from(vec![b' '; FREE])).await;
-        assert_eq!(small.unwrap().bytes.len(), FREE);
+        let small = receive(Some(&limits), Body::from(vec![b' '; LARGEST_SMALL_ANSWER])).await;
+        assert_eq!(small.unwrap().bytes.len(), LARGEST_SMALL_ANSWER);
         let second = receive(Some(&limits), large());
         let waited = tokio::time::timeout(std::time::Duration::from_millis(50), second).await;
         assert!(waited.is_err(), "the first one is not read yet");

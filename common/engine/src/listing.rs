@@ -2,43 +2,44 @@
 
 use serde::de::DeserializeOwned;
 
-use common::entrance::{self, List, MAX_DEPTH, Named};
+use common::entrance::{self, MAX_DEPTH, ObjectName, RawList};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::limits::{MAX_ITEMS, TooMuch};
+use super::limits::{LimitExceeded, MAX_ITEMS};
 use super::meta::ListMetadata;
-use super::request::{Call, JSON};
+use super::request::{ApiCall, JSON};
 
 /// Number of objects per page.
 const PAGE: &str = "100";
 
 /// A page of a LIST.
 #[derive(Debug)]
-pub(super) struct Page<T> {
+pub(super) struct ListPage<T> {
     pub(super) metadata: ListMetadata,
     pub(super) items: Vec<T>,
 }
 
 /// Parses one object of a list.
-pub(super) type Read<T> = fn(&str) -> Result<T, serde_json::Error>;
+pub(super) type ParseItem<T> = fn(&str) -> Result<T, serde_json::Error>;
 
-impl<T> Page<T> {
+impl<T> ListPage<T> {
     /// Parses a page with at most `most` objects, each object by itself.
     ///
     /// # Errors
     /// The first object that cannot be parsed, and why, without its content.
-    fn read(bytes: &[u8], most: usize, read: Read<T>) -> Result<Self, String> {
-        let list = entrance::list(bytes);
-        let List { metadata, items } =
-            list.map_err(|error| entrance::reason(bytes, &error, usize::MAX))?;
+    fn read(bytes: &[u8], most: usize, read: ParseItem<T>) -> Result<Self, String> {
+        let list = entrance::read_list(bytes);
+        let RawList { metadata, items } =
+            list.map_err(|error| entrance::describe_refusal(bytes, &error, usize::MAX))?;
         if items.len() > most {
-            return Err(TooMuch::Items.to_string());
+            return Err(LimitExceeded::Items.to_string());
         }
         let items = items.into_iter().map(|text| {
-            let why = |error| entrance::reason(text.get().as_bytes(), &error, MAX_DEPTH);
-            read(text.get()).map_err(|error| format!("{}: {}", Named::of(text.get()), why(error)))
+            let why = |error| entrance::describe_refusal(text.get().as_bytes(), &error, MAX_DEPTH);
+            read(text.get())
+                .map_err(|error| format!("{}: {}", ObjectName::read(text.get()), why(error)))
         });
         Ok(Self {
             metadata,
@@ -48,37 +49,37 @@ impl<T> Page<T> {
 }
 
 /// Returns all objects of a collection, or those that match a label selector.
-pub(super) async fn all<T: DeserializeOwned>(
+pub(super) async fn list_all<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &Collection,
     selector: Option<&str>,
 ) -> Result<Vec<T>, EngineError> {
-    all_as(cluster, collection, selector, JSON, |text| {
+    list_all_as(cluster, collection, selector, JSON, |text| {
         entrance::from_str(text)
     })
     .await
 }
 
 /// Like [`all`] in a given form: whole objects, or their metadata.
-pub(super) async fn all_as<T>(
+pub(super) async fn list_all_as<T>(
     cluster: &Cluster,
     collection: &Collection,
     selector: Option<&str>,
     form: &'static str,
-    read: Read<T>,
+    read: ParseItem<T>,
 ) -> Result<Vec<T>, EngineError> {
-    let mut call = Call::list(collection, form);
+    let mut call = ApiCall::list(collection, form);
     if let Some(selector) = selector {
         call = call.query("labelSelector", &query_value(selector));
     }
-    pages(cluster, call, read).await
+    list_pages(cluster, call, read).await
 }
 
 /// Returns all objects of a LIST.
-pub(super) async fn pages<T>(
+pub(super) async fn list_pages<T>(
     cluster: &Cluster,
-    list: Call,
-    read: Read<T>,
+    list: ApiCall,
+    read: ParseItem<T>,
 ) -> Result<Vec<T>, EngineError> {
     let list = list.query("limit", PAGE);
     let mut found = Vec::new();
@@ -88,7 +89,7 @@ pub(super) async fn pages<T>(
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match page(cluster, call, &mut taken, read).await {
+        let page = match read_page(cluster, call, &mut taken, read).await {
             Ok(page) => page,
             // The continue token expired: the list starts again.
             Err(error) if error.code() == Some(410) && !next.is_empty() => {
@@ -108,30 +109,30 @@ pub(super) async fn pages<T>(
 
 /// Reads one page of a LIST. `taken`: the memory of the previous pages. Without a limit, a server whose address came from a Secret
 /// (semantics 6.4) could continue for ever.
-pub(super) async fn page<T>(
+pub(super) async fn read_page<T>(
     cluster: &Cluster,
-    call: Call,
+    call: ApiCall,
     taken: &mut usize,
-    read: Read<T>,
-) -> Result<Page<T>, EngineError> {
+    read: ParseItem<T>,
+) -> Result<ListPage<T>, EngineError> {
     let what = call.object.clone();
     let most = cluster.limits().map_or(usize::MAX, |_| MAX_ITEMS);
     let answer = cluster
-        .exchange(call, |bytes| Page::read(bytes, most, read))
+        .exchange(call, |bytes| ListPage::read(bytes, most, read))
         .await?;
     if let Some(limits) = cluster.limits() {
-        let added = limits.add(taken, answer.weight);
-        added.map_err(|too_much| too_much.error(&what))?;
+        let added = limits.add_page(taken, answer.weight);
+        added.map_err(|too_much| too_much.into_error(&what))?;
     }
     Ok(answer.object)
 }
 
 /// Reads a LIST that has a single page.
-pub(super) async fn one_page<T: DeserializeOwned>(
+pub(super) async fn read_one_page<T: DeserializeOwned>(
     cluster: &Cluster,
-    call: Call,
-) -> Result<Page<T>, EngineError> {
-    page(cluster, call, &mut 0, |text| entrance::from_str(text)).await
+    call: ApiCall,
+) -> Result<ListPage<T>, EngineError> {
+    read_page(cluster, call, &mut 0, |text| entrance::from_str(text)).await
 }
 
 #[cfg(test)]
@@ -148,7 +149,7 @@ mod tests {
     /// Whether its records are there, as where catalogues are pushed, or elsewhere.
     #[tokio::test]
     async fn a_list_of_another_cluster_ends() {
-        let pods = Collection::known("v1", "Pod", "pods", None);
+        let pods = Collection::from_names("v1", "Pod", "pods", None);
         let (home, _) = fake::cluster(Vec::new());
         let home = Arc::new(home);
         let pages = LARGEST_LIST / SMALLEST_PAGE + 1;
@@ -163,12 +164,12 @@ mod tests {
             let replies = std::iter::repeat_with(more).take(pages + 9).collect();
             let (cluster, asked) = fake::cluster(replies);
             let cluster = match is_metadata {
-                true => cluster.limited().with_home(Arc::clone(&home)).await,
-                false => cluster.limited(),
+                true => cluster.with_limits().with_home(Arc::clone(&home)).await,
+                false => cluster.with_limits(),
             };
             let error = match is_metadata {
                 true => read_all(&cluster, &pods).await.unwrap_err(),
-                false => all::<Value>(&cluster, &pods, None).await.unwrap_err(),
+                false => list_all::<Value>(&cluster, &pods, None).await.unwrap_err(),
             };
             assert_eq!(error.to_string(), "pods: the list takes more than 256 MiB");
             assert_eq!(asked.lines().len(), pages);
@@ -178,7 +179,7 @@ mod tests {
     /// A few bytes of text are an object in memory.
     #[tokio::test]
     async fn a_page_of_another_cluster_has_no_more_objects_than_were_asked_for() {
-        let pods = Collection::known("v1", "Pod", "pods", None);
+        let pods = Collection::from_names("v1", "Pod", "pods", None);
         let page = || {
             Some((
                 200,
@@ -187,7 +188,7 @@ mod tests {
             ))
         };
         let (cluster, _) = fake::cluster(vec![page(), page()]);
-        let error = read_all(&cluster.limited(), &pods).await.unwrap_err();
+        let error = read_all(&cluster.with_limits(), &pods).await.unwrap_err();
         let said = "pods: the server's answer is not understood: it has more than 10000 objects in one page";
         assert_eq!(error.to_string(), said);
         let (home, _) = fake::cluster(vec![page()]);

@@ -8,7 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use addons_plan::Step;
-use addons_plan::snapshot::Unserved;
+use addons_plan::snapshot::UnservedKind;
 use common::api::installation::LiveState;
 use common::api::names::{CLIENT, LABEL_OWNER, manager_of_owner};
 use common::entrance;
@@ -20,11 +20,11 @@ use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON, METADATA_LIST};
+use super::request::{ApiCall, JSON, METADATA_LIST};
 
 /// The objects to read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Selection {
+pub struct LiveSelection {
     /// API group.
     pub group: String,
     /// Kind.
@@ -36,10 +36,13 @@ pub struct Selection {
 }
 
 /// Reads the whole live object of a step; `None` if it does not exist.
-pub(super) async fn object(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
+pub(super) async fn read_step_object(
+    cluster: &Cluster,
+    step: &Step,
+) -> Result<Option<Value>, EngineError> {
     read(
         cluster,
-        &Collection::of(&step.target),
+        &Collection::from_target(&step.target),
         &step.target.key.name,
     )
     .await
@@ -47,11 +50,11 @@ pub(super) async fn object(cluster: &Cluster, step: &Step) -> Result<Option<Valu
 
 /// The objects that were read.
 #[derive(Clone, Debug, Default)]
-pub struct Live {
+pub struct LiveObjects {
     /// The objects; apiVersion and kind are filled in.
     pub objects: Vec<Value>,
     /// Selections that could not be read, with the reason.
-    pub unreadable: BTreeMap<Selection, String>,
+    pub unreadable: BTreeMap<LiveSelection, String>,
 }
 
 /// Reads the live objects that carry the owner label, with the given value if any. A kind that is not served has no objects only if it is
@@ -59,12 +62,12 @@ pub struct Live {
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn owned(
+pub async fn list_owned(
     cluster: &Cluster,
     kinds: &KindTable,
-    selections: &BTreeSet<Selection>,
+    selections: &BTreeSet<LiveSelection>,
     owner: Option<&str>,
-) -> Result<Live, EngineError> {
+) -> Result<LiveObjects, EngineError> {
     let selector = owner.map_or_else(
         || LABEL_OWNER.to_owned(),
         |owner| format!("{LABEL_OWNER}={owner}"),
@@ -72,27 +75,27 @@ pub async fn owned(
     let lists = selections.iter().map(async |selection| {
         let (group, kind) = (&selection.group, &selection.kind);
         let Some((gvk, info)) = kinds.preferred(group, kind) else {
-            let found = match addressed::unserved(cluster, kinds, group, kind).await? {
-                Unserved::Gone => Ok(Vec::new()),
-                Unserved::Unknown(why) => Err(why),
+            let found = match addressed::check_unserved(cluster, kinds, group, kind).await? {
+                UnservedKind::Gone => Ok(Vec::new()),
+                UnservedKind::Unknown(why) => Err(why),
             };
             return Ok((selection, found));
         };
         let collection = Collection::new(gvk, info, selection.namespace.as_deref());
         let form = if selection.whole { JSON } else { METADATA_LIST };
-        match addressed::list(cluster, collection, Some(&selector), form, listed).await {
+        match addressed::list(cluster, collection, Some(&selector), form, parse_listed).await {
             Ok((collection, objects)) => {
                 let objects = objects.into_iter();
-                let objects = objects.map(|object| typed(object, &collection.gvk));
+                let objects = objects.map(|object| with_type(object, &collection.gvk));
                 Ok((selection, Ok(objects.collect())))
             }
-            Err(error) if error.is_of_reading() || error.is_unserved() => {
-                Ok((selection, Err(error.words())))
+            Err(error) if error.is_read_refusal() || error.is_unserved() => {
+                Ok((selection, Err(error.describe())))
             }
             Err(error) => Err(error),
         }
     });
-    let mut live = Live::default();
+    let mut live = LiveObjects::default();
     for (selection, listed) in try_join_all(lists).await? {
         match listed {
             Ok(objects) => live.objects.extend(objects),
@@ -109,7 +112,7 @@ pub async fn owned(
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn named(
+pub async fn read_named(
     cluster: &Cluster,
     kinds: &KindTable,
     keys: Vec<ObjectKey>,
@@ -120,8 +123,8 @@ pub async fn named(
         };
         match get(cluster, &gvk, info, key.namespace.as_deref(), &key.name).await {
             Ok(found) => Ok((key, Ok(found))),
-            Err(error) if error.is_of_reading() || error.is_unserved() => {
-                Ok((key, Err(error.words())))
+            Err(error) if error.is_read_refusal() || error.is_unserved() => {
+                Ok((key, Err(error.describe())))
             }
             Err(error) => Err(error),
         }
@@ -153,7 +156,7 @@ pub(super) async fn read(
     collection: &Collection,
     name: &str,
 ) -> Result<Option<Value>, EngineError> {
-    let call = |at: &Collection| Call::get(at, name, JSON);
+    let call = |at: &Collection| ApiCall::get(at, name, JSON);
     match addressed::send(cluster, &mut collection.clone(), name, call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -162,7 +165,7 @@ pub(super) async fn read(
 }
 
 /// Adds apiVersion and kind, which list items do not have.
-fn typed(mut object: Value, gvk: &Gvk) -> Value {
+fn with_type(mut object: Value, gvk: &Gvk) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), gvk.api_version().into());
         fields.insert("kind".to_owned(), gvk.kind.clone().into());
@@ -172,7 +175,7 @@ fn typed(mut object: Value, gvk: &Gvk) -> Value {
 
 /// Returns the state of a live object from which edits are detected.
 #[must_use]
-pub fn state<'a>(object: &'a Value, fields: &'a str) -> LiveState<'a> {
+pub fn live_state<'a>(object: &'a Value, fields: &'a str) -> LiveState<'a> {
     let metadata = &object["metadata"];
     LiveState {
         uid: metadata["uid"].as_str().unwrap_or_default(),
@@ -198,8 +201,8 @@ pub fn fields_of(object: &Value) -> String {
 
 /// Parses an object of a list. The fields of other managers, a third of its size, are not used and are dropped before the next object is
 /// parsed.
-fn listed(text: &str) -> Result<Value, serde_json::Error> {
-    let mut object = entrance::object(text)?;
+fn parse_listed(text: &str) -> Result<Value, serde_json::Error> {
+    let mut object = entrance::read_object(text)?;
     let entries = object.pointer_mut("/metadata/managedFields");
     let entries = entries.and_then(Value::as_array_mut);
     for entry in entries.into_iter().flatten() {

@@ -11,18 +11,18 @@ use serde_json::json;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{Metadata, Partial};
+use super::meta::{LiveMetadata, PartialObject};
 use super::namespace::post;
-use super::request::{Call, METADATA};
+use super::request::{ApiCall, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
 
 /// Returns the namespaces that stand for this cluster, with one LIST.
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
+pub async fn list_namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
     let selector = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
-    let mut found = selected(cluster, &selector).await?;
+    let mut found = list_selected(cluster, &selector).await?;
     found.retain(|namespace| !is_reserved(namespace));
     Ok(found)
 }
@@ -31,7 +31,10 @@ pub async fn namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineErr
 ///
 /// # Errors
 /// Those of the request, including that for a malformed selector.
-pub async fn selected(cluster: &Cluster, selector: &str) -> Result<BTreeSet<String>, EngineError> {
+pub async fn list_selected(
+    cluster: &Cluster,
+    selector: &str,
+) -> Result<BTreeSet<String>, EngineError> {
     let selectors = [("labelSelector", selector)];
     let found = read_selected(cluster, &namespace_collection(), &selectors).await?;
     Ok(found.into_iter().flatten().map(|one| one.name).collect())
@@ -41,8 +44,8 @@ pub async fn selected(cluster: &Cluster, selector: &str) -> Result<BTreeSet<Stri
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn of_other_clusters(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
-    let mut found = selected(cluster, LABEL_KUBECONFIG_SECRET).await?;
+pub async fn list_of_other_clusters(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
+    let mut found = list_selected(cluster, LABEL_KUBECONFIG_SECRET).await?;
     found.retain(|namespace| !is_reserved(namespace));
     Ok(found)
 }
@@ -67,12 +70,12 @@ pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
 ///
 /// # Errors
 /// Those of the request.
-pub async fn labels(
+pub async fn read_labels(
     cluster: &Cluster,
     namespace: &str,
 ) -> Result<BTreeMap<String, String>, EngineError> {
-    let call = Call::get(&namespace_collection(), namespace, METADATA).own();
-    match cluster.send::<Partial>(call).await {
+    let call = ApiCall::get(&namespace_collection(), namespace, METADATA).with_own_rights();
+    match cluster.send::<PartialObject>(call).await {
         Ok(answer) => Ok(answer.object.metadata.labels),
         Err(error) if error.is_not_found() => {
             let name = (LABEL_NAMESPACE_NAME.to_owned(), namespace.to_owned());
@@ -86,7 +89,7 @@ pub async fn labels(
 ///
 /// # Errors
 /// Those of the request.
-pub async fn annotations(
+pub async fn read_annotations(
     cluster: &Cluster,
     namespace: &str,
 ) -> Result<BTreeMap<String, String>, EngineError> {
@@ -101,13 +104,14 @@ pub async fn annotations(
 ///
 /// # Errors
 /// Those of the request.
-pub async fn of_no_cluster(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
+pub async fn list_of_no_cluster(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
     let found = read_all(cluster, &namespace_collection()).await?;
-    let for_other = |metadata: &Metadata| {
+    let for_other = |metadata: &LiveMetadata| {
         metadata.labels.contains_key(LABEL_KUBECONFIG_SECRET) && !is_reserved(&metadata.name)
     };
     let found = found.unwrap_or_default().into_iter();
-    let of_none = found.filter(|metadata| !stands_for_this(metadata) && !for_other(metadata));
+    let of_none =
+        found.filter(|metadata| !stands_for_this_cluster(metadata) && !for_other(metadata));
     Ok(of_none.map(|metadata| metadata.name).collect())
 }
 
@@ -125,7 +129,7 @@ pub async fn is_given_up(cluster: &Cluster, namespace: &str) -> Result<bool, Eng
 }
 
 /// Returns whether the label of a namespace says that it stands for this cluster.
-pub(super) fn stands_for_this(metadata: &Metadata) -> bool {
+pub(super) fn stands_for_this_cluster(metadata: &LiveMetadata) -> bool {
     let label = metadata.labels.get(LABEL_CLUSTER).map(String::as_str);
     label == Some(CLUSTER_LOCAL) && !is_reserved(&metadata.name)
 }

@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
-use common::api::installation::{AddonInstallation, AddonInstallationStatus, Operation};
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, OperationRecord};
 use common::api::names::InstallationName;
 
 use super::cluster::{Clock, Cluster};
@@ -34,9 +34,9 @@ const RENEWALS: u32 = 3;
 const MARGIN: Duration = Duration::from_millis(2 * Clock::ERROR + 1000);
 /// A write without an answer for this long is sent again in parallel: the connection may be dead, or the server is slow, and then the first
 /// write is still the faster one.
-const SILENCE: Duration = Duration::from_secs(3);
+const RESEND_AFTER: Duration = Duration::from_secs(3);
 /// A server that has not answered a write for this long is busy, perhaps with our own requests: no other request is sent until it answers.
-const BUSY: Duration = Duration::from_secs(1);
+const BUSY_AFTER: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Maximum number of tries to delete the record while others write it.
@@ -65,7 +65,7 @@ pub(super) fn availability(
     let Some(operation) = status.and_then(|status| status.operation.as_ref()) else {
         return Availability::Free;
     };
-    if steal || !operation.lives_at(now) {
+    if steal || !operation.is_alive_at(now) {
         return Availability::Free;
     }
     Availability::Held {
@@ -122,7 +122,7 @@ pub(super) async fn reread(
     record::get(cluster, &namespace, &known.name_any())
         .await?
         .filter(|found| known.uid().is_none() || found.uid() == known.uid())
-        .ok_or_else(|| stale(known, StaleReason::Uninstalled))
+        .ok_or_else(|| stale_error(known, StaleReason::Uninstalled))
 }
 
 /// Gives back the lock that an interrupted operation of `holder` still holds: a lease of 0 seconds makes it free at once. The next
@@ -130,7 +130,7 @@ pub(super) async fn reread(
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn leave(
+pub async fn give_back(
     cluster: &Cluster,
     installation: &InstallationName,
     holder: &str,
@@ -160,7 +160,7 @@ pub async fn leave(
 }
 
 /// Returns the error for a record that changed after the plan was made.
-pub(super) fn stale(record: &AddonInstallation, what: StaleReason) -> EngineError {
+pub(super) fn stale_error(record: &AddonInstallation, what: StaleReason) -> EngineError {
     EngineError::Stale {
         installation: record::name(record).to_string(),
         what,
@@ -186,7 +186,7 @@ impl Lock {
         cluster: &Cluster,
         mut record: AddonInstallation,
         mut status: AddonInstallationStatus,
-        operation: Operation,
+        operation: OperationRecord,
     ) -> Result<Self, EngineError> {
         let sent = Instant::now();
         let (id, generation) = (operation.id.clone(), record.metadata.generation);
@@ -214,24 +214,28 @@ impl Lock {
     }
 
     /// Replaces the record with the result of our own write of its spec.
-    pub(super) fn replaced(&mut self, record: AddonInstallation) {
+    pub(super) fn set_record(&mut self, record: AddonInstallation) {
         self.generation = record.metadata.generation;
         self.record = record;
     }
 
     /// Renews the lock until it is lost, or cannot be renewed before it would expire. Returns only then.
-    pub(super) async fn keep(&mut self, cluster: &Cluster, journal: &Journal) -> EngineError {
+    pub(super) async fn keep_renewed(
+        &mut self,
+        cluster: &Cluster,
+        journal: &Journal,
+    ) -> EngineError {
         loop {
             sleep_until(self.renewed + LEASE / RENEWALS).await;
             let last = self.renewed + LEASE - MARGIN;
             match timeout_at(last, self.renew(cluster, journal)).await {
                 Ok(Ok(())) => {}
                 // The server does not answer now, but there is time for another try.
-                Ok(Err(error)) if is_passing(&error) && Instant::now() < last => {
+                Ok(Err(error)) if is_temporary(&error) && Instant::now() < last => {
                     sleep(FIRST_PAUSE).await;
                 }
                 Ok(Err(error)) => return error,
-                Err(_) => return stale(&self.record, StaleReason::LockExpired),
+                Err(_) => return stale_error(&self.record, StaleReason::LockExpired),
             }
         }
     }
@@ -240,13 +244,13 @@ impl Lock {
     ///
     /// # Errors
     /// The lock is lost before the future ends.
-    pub(super) async fn during<T>(
+    pub(super) async fn run_renewing<T>(
         &mut self,
         cluster: &Cluster,
         journal: &Journal,
         work: impl Future<Output = T>,
     ) -> Result<T, EngineError> {
-        let keeping = pin!(self.keep(cluster, journal));
+        let keeping = pin!(self.keep_renewed(cluster, journal));
         match select(pin!(work), keeping).await {
             Either::Left((done, _)) => Ok(done),
             Either::Right((lost, _)) => Err(lost),
@@ -255,12 +259,12 @@ impl Lock {
 
     async fn renew(&mut self, cluster: &Cluster, journal: &Journal) -> Result<(), EngineError> {
         let inventory = journal.inventory().to_groups();
-        self.note(cluster, |status| status.inventory.clone_from(&inventory))
+        self.write_and_renew(cluster, |status| status.inventory.clone_from(&inventory))
             .await
     }
 
     /// Changes the status as [`Lock::write`] does, and renews the lock in the same write.
-    pub(super) async fn note(
+    pub(super) async fn write_and_renew(
         &mut self,
         cluster: &Cluster,
         change: impl Fn(&mut AddonInstallationStatus),
@@ -288,19 +292,19 @@ impl Lock {
         loop {
             let mut next = self.record.clone();
             change(next.status.get_or_insert_default());
-            match put(cluster, &next).await {
+            match write_status(cluster, &next).await {
                 Ok(next) => {
                     self.record = next;
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() => {
                     let found = reread(cluster, &self.record).await?;
-                    if written(&found) == written(&next) {
+                    if stored_status(&found) == stored_status(&next) {
                         // Our write succeeded; only its response was lost.
                         self.record = found;
                         return Ok(());
                     }
-                    self.go_on_with(found)?;
+                    self.continue_with(found)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -321,7 +325,7 @@ impl Lock {
                 Err(EngineError::Stale { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             };
-            self.go_on_with(found)?;
+            self.continue_with(found)?;
         }
     }
 
@@ -338,7 +342,7 @@ impl Lock {
     }
 
     /// Continues with a record that others wrote if our operation is in it; otherwise the lock is lost.
-    fn go_on_with(&mut self, found: AddonInstallation) -> Result<(), EngineError> {
+    fn continue_with(&mut self, found: AddonInstallation) -> Result<(), EngineError> {
         let status = found.status.as_ref();
         match status.and_then(|status| status.operation.as_ref()) {
             Some(operation) if operation.id == self.id => {
@@ -350,23 +354,23 @@ impl Lock {
                 holder: operation.holder.clone(),
                 since: operation.started_at.0.to_string(),
             }),
-            None => Err(stale(&self.record, StaleReason::LockRemoved)),
+            None => Err(stale_error(&self.record, StaleReason::LockRemoved)),
         }
     }
 }
 
 /// Writes the status. If the answer is late, no other request of ours is sent until it arrives: otherwise an installation with thousands of
 /// objects could lose its lock because of its own requests.
-async fn put(
+async fn write_status(
     cluster: &Cluster,
     record: &AddonInstallation,
 ) -> Result<AddonInstallation, EngineError> {
     let hushing = pin!(async {
-        sleep(BUSY).await;
-        let _all = cluster.quiet().await;
+        sleep(BUSY_AFTER).await;
+        let _all = cluster.pause_requests().await;
         pending::<Infallible>().await
     });
-    match select(pin!(put_twice(cluster, record)), hushing).await {
+    match select(pin!(write_status_twice(cluster, record)), hushing).await {
         Either::Left((result, _)) => result,
         Either::Right((never, _)) => match never {},
     }
@@ -374,7 +378,7 @@ async fn put(
 
 /// Writes the status, and a second time if the first write gets no answer. Both carry the same resourceVersion, so at most one succeeds;
 /// the 409 of the other one is handled like a lost answer.
-async fn put_twice(
+async fn write_status_twice(
     cluster: &Cluster,
     record: &AddonInstallation,
 ) -> Result<AddonInstallation, EngineError> {
@@ -384,35 +388,35 @@ async fn put_twice(
         Ok(next)
     };
     let mut first = pin!(write());
-    if let Ok(result) = timeout(SILENCE, &mut first).await {
+    if let Ok(result) = timeout(RESEND_AFTER, &mut first).await {
         return result;
     }
     match select(first, pin!(write())).await {
-        Either::Left((Err(error), second)) if is_passing(&error) => second.await,
-        Either::Right((Err(error), first)) if is_passing(&error) => first.await,
+        Either::Left((Err(error), second)) if is_temporary(&error) => second.await,
+        Either::Right((Err(error), first)) if is_temporary(&error) => first.await,
         Either::Left((result, _)) | Either::Right((result, _)) => result,
     }
 }
 
 /// Returns whether a failed request may succeed when repeated: no answer, or too many requests.
-fn is_passing(error: &EngineError) -> bool {
+fn is_temporary(error: &EngineError) -> bool {
     error.is_uncertain() || error.code() == Some(429)
 }
 
 /// Returns the status as the server stores it: times in whole seconds, without empty fields.
-fn written(record: &AddonInstallation) -> Option<serde_json::Value> {
+fn stored_status(record: &AddonInstallation) -> Option<serde_json::Value> {
     serde_json::to_value(&record.status).ok()
 }
 
 /// Returns a new operation of this client.
-pub(super) fn operation(
+pub(super) fn new_operation(
     verb: &str,
     holder: &str,
     target: Option<common::api::installation::Installed>,
     now: Timestamp,
-) -> Operation {
-    Operation {
-        id: random::hex(),
+) -> OperationRecord {
+    OperationRecord {
+        id: random::hex_id(),
         verb: verb.to_owned(),
         holder: holder.to_owned(),
         started_at: Time(now),

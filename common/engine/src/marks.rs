@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use addons_plan::found::Marked;
+use addons_plan::found::MarkedObject;
 use addons_plan::snapshot::LiveObject;
 use common::api::names::LABEL_OWNER;
 use common::manifest::key::ObjectKey;
@@ -14,8 +14,8 @@ use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::Metadata;
-use super::snapshot::live;
+use super::meta::LiveMetadata;
+use super::snapshot::to_live_object;
 
 /// Kinds that controllers create in large numbers, and kinds that no tool installs.
 const LEFT_OUT: [(&str, &str); 9] = [
@@ -32,9 +32,9 @@ const LEFT_OUT: [(&str, &str); 9] = [
 
 /// The marks of objects.
 #[derive(Debug, Default)]
-pub struct Marks {
+pub struct ObjectMarks {
     /// The objects without an owner reference.
-    pub objects: Vec<Marked>,
+    pub objects: Vec<MarkedObject>,
     /// Collections that could not be listed, and why.
     pub unreadable: Vec<(String, String)>,
 }
@@ -43,9 +43,9 @@ pub struct Marks {
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn read(cluster: &Cluster) -> Result<Marks, EngineError> {
-    let mut marks = Marks::default();
-    for (collection, listed) in listed(cluster, &[]).await? {
+pub async fn read(cluster: &Cluster) -> Result<ObjectMarks, EngineError> {
+    let mut marks = ObjectMarks::default();
+    for (collection, listed) in list_collections(cluster, &[]).await? {
         let found = match listed {
             Ok(found) => found,
             Err(why) => {
@@ -55,7 +55,7 @@ pub async fn read(cluster: &Cluster) -> Result<Marks, EngineError> {
         };
         let free = found.into_iter();
         let free = free.filter(|metadata| metadata.owner_references.is_empty());
-        marks.objects.extend(free.map(|metadata| Marked {
+        marks.objects.extend(free.map(|metadata| MarkedObject {
             key: collection.key(&metadata),
             labels: metadata.labels,
             annotations: metadata.annotations,
@@ -66,7 +66,7 @@ pub async fn read(cluster: &Cluster) -> Result<Marks, EngineError> {
 
 /// The objects with one value of the owner label.
 #[derive(Debug, Default)]
-pub struct Owned {
+pub struct LabelledObjects {
     /// The objects by key.
     pub objects: BTreeMap<ObjectKey, LiveObject>,
     /// Collections that could not be listed, and why.
@@ -77,15 +77,15 @@ pub struct Owned {
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn owned(cluster: &Cluster, owner: &str) -> Result<Owned, EngineError> {
+pub async fn read_owned(cluster: &Cluster, owner: &str) -> Result<LabelledObjects, EngineError> {
     let selector = format!("{LABEL_OWNER}={owner}");
-    let mut owned = Owned::default();
-    for (collection, listed) in listed(cluster, &[("labelSelector", &selector)]).await? {
+    let mut owned = LabelledObjects::default();
+    for (collection, listed) in list_collections(cluster, &[("labelSelector", &selector)]).await? {
         match listed {
             Ok(found) => owned.objects.extend(
                 found
                     .into_iter()
-                    .map(|metadata| (collection.key(&metadata), live(metadata))),
+                    .map(|metadata| (collection.key(&metadata), to_live_object(metadata))),
             ),
             Err(why) => owned.unreadable.push((collection.to_string(), why)),
         }
@@ -94,13 +94,13 @@ pub async fn owned(cluster: &Cluster, owner: &str) -> Result<Owned, EngineError>
 }
 
 /// A collection with its objects, or why it could not be listed.
-type Listed = (Collection, Result<Vec<Metadata>, String>);
+type ListedCollection = (Collection, Result<Vec<LiveMetadata>, String>);
 
 /// Sends one metadata-only LIST per kind.
-async fn listed(
+async fn list_collections(
     cluster: &Cluster,
     selectors: &[(&'static str, &str)],
-) -> Result<Vec<Listed>, EngineError> {
+) -> Result<Vec<ListedCollection>, EngineError> {
     // A kind that is newer than the cached table could hide objects.
     let kinds = cluster.kinds_now().await?;
     let served: BTreeSet<(String, String)> = kinds
@@ -116,8 +116,10 @@ async fn listed(
     let collections: Vec<Collection> = collections.collect();
     stream::iter(collections)
         .map(async |collection| {
-            let listed = match addressed::metadata(cluster, &collection, selectors).await {
-                Err(error) if error.is_of_reading() || error.is_unserved() => Err(error.words()),
+            let listed = match addressed::list_metadata(cluster, &collection, selectors).await {
+                Err(error) if error.is_read_refusal() || error.is_unserved() => {
+                    Err(error.describe())
+                }
                 listed => Ok(listed?),
             };
             Ok((collection, listed))

@@ -14,15 +14,15 @@ use common::manifest::{digest, managed_fields};
 
 /// An object that was requested with its metadata only.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Partial {
+pub(super) struct PartialObject {
     #[serde(default)]
-    pub(super) metadata: Metadata,
+    pub(super) metadata: LiveMetadata,
 }
 
 /// Metadata of an object.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Metadata {
+pub(super) struct LiveMetadata {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
     pub(super) uid: String,
@@ -36,10 +36,10 @@ pub(super) struct Metadata {
     pub(super) owner_references: Vec<OwnerReference>,
     /// Its writers, from managedFields; of their fields only digests are kept, and whether `spec.replicas` is among them.
     #[serde(rename = "managedFields", deserialize_with = "writers")]
-    pub(super) writers: Vec<Writer>,
+    pub(super) writers: Vec<FieldWriter>,
 }
 
-impl Metadata {
+impl LiveMetadata {
     /// Returns the digest of the fields that an owner's field manager owns; empty if it owns none.
     pub(super) fn fields_of(&self, owner: &str) -> String {
         let manager = names::manager_of_owner(owner);
@@ -48,7 +48,7 @@ impl Metadata {
     }
 
     /// Returns a digest of who wrote which fields when, except through subresources such as the status.
-    pub(super) fn writes(&self) -> String {
+    pub(super) fn digest_of_writes(&self) -> String {
         let writers = self.writers.iter().filter(|one| one.subresource.is_empty());
         let writes = writers.map(|one| json!([one.manager, one.operation, one.time, one.digest]));
         digest::digest(&writes.collect())
@@ -57,7 +57,7 @@ impl Metadata {
 
 /// An entry of managedFields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Writer {
+pub(super) struct FieldWriter {
     pub(super) manager: String,
     pub(super) operation: String,
     pub(super) subresource: String,
@@ -71,7 +71,7 @@ pub(super) struct Writer {
     pub(super) owned: String,
 }
 
-impl Writer {
+impl FieldWriter {
     /// Returns whether it is the field manager of an installation.
     pub(super) fn is_installation(&self) -> bool {
         is_installation(&self.manager)
@@ -84,10 +84,10 @@ fn is_installation(manager: &str) -> bool {
 }
 
 /// Parses the entries of managedFields.
-fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D::Error> {
+fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<FieldWriter>, D::Error> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Entry {
+    struct ManagerEntry {
         manager: String,
         operation: String,
         subresource: String,
@@ -96,16 +96,16 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
         fields: Option<Box<RawValue>>,
     }
     #[derive(Deserialize)]
-    struct Fields {
+    struct OutlinedFields {
         #[serde(rename = "f:spec")]
-        spec: Option<Spec>,
+        spec: Option<OutlinedSpec>,
     }
     #[derive(Deserialize)]
-    struct Spec {
+    struct OutlinedSpec {
         #[serde(rename = "f:replicas")]
         replicas: Option<IgnoredAny>,
     }
-    let entries: Vec<Entry> = or_default(deserializer)?;
+    let entries: Vec<ManagerEntry> = or_default(deserializer)?;
     let ours: Vec<Value> = entries
         .iter()
         .filter(|entry| is_installation(&entry.manager))
@@ -117,9 +117,10 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
         .collect();
     let writers = entries.iter().map(|entry| {
         let text = entry.fields.as_ref().map(|fields| fields.get());
-        let fields = text.and_then(|text| entrance::outline::<Fields>(text.as_bytes()).ok());
+        let fields =
+            text.and_then(|text| entrance::read_outline::<OutlinedFields>(text.as_bytes()).ok());
         let spec = fields.and_then(|fields| fields.spec);
-        Writer {
+        FieldWriter {
             sets_replicas: spec.is_some_and(|spec| spec.replicas.is_some()),
             digest: text
                 .map(|text| digest::sha256(text.as_bytes()))
@@ -179,7 +180,7 @@ mod tests {
         };
         let own = json!({"f:spec": {"f:replicas": {}}});
         let digest = |object: &Value| {
-            let partial: Partial = serde_json::from_str(&object.to_string()).unwrap();
+            let partial: PartialObject = serde_json::from_str(&object.to_string()).unwrap();
             let digest = partial.metadata.fields_of(owner);
             assert_eq!(live::fields_of(object), digest);
             assert_eq!(written_fields(object, ours), digest);
@@ -194,8 +195,8 @@ mod tests {
             "a field of ours"
         );
         let writes = |object: Value| {
-            let partial: Partial = serde_json::from_str(&object.to_string()).unwrap();
-            partial.metadata.writes()
+            let partial: PartialObject = serde_json::from_str(&object.to_string()).unwrap();
+            partial.metadata.digest_of_writes()
         };
         let (one, other) = (object("f:a", json!({})), object("f:b", json!({})));
         assert_ne!(writes(one), writes(other));

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, sleep};
 
 use addons_plan::migration::{self, Migration};
-use addons_plan::readiness::{Readiness, Status};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::{Action, InstallationPlan, Step};
 use common::api::names;
 use common::manifest::key::ObjectKey;
@@ -24,14 +24,14 @@ use common::manifest::key::ObjectKey;
 use super::address::{Collection, query_value};
 use super::apply::Applier;
 use super::cluster::Cluster;
-use super::definitions::{self, in_version};
+use super::definitions::{self, collection_in_version};
 use super::error::EngineError;
 use super::event::Event;
 use super::journal::Journal;
-use super::listing::{Page, one_page};
-use super::meta::Partial;
+use super::listing::{ListPage, read_one_page};
+use super::meta::PartialObject;
 use super::report::{Failure, Report};
-use super::request::{Call, JSON, METADATA};
+use super::request::{ApiCall, JSON, METADATA};
 
 const PAGE: &str = "100";
 /// How often a status is written that others write as well.
@@ -45,7 +45,7 @@ const SETTLING: SignedDuration = SignedDuration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why a migration ended early.
-enum Stop {
+enum MigrationStop {
     Failed(Vec<Failure>),
     /// It timed out; what was done stays done.
     Late(String),
@@ -83,15 +83,15 @@ impl<'a> Migrator<'a> {
         for migration in &self.plan.migrations {
             match self.one(migration, journal).await {
                 Ok(written) => report.migrated += written,
-                Err(Stop::Late(message)) => {
+                Err(MigrationStop::Late(message)) => {
                     let readiness = Readiness {
-                        status: Status::InProgress,
+                        status: ReadinessStatus::InProgress,
                         message,
                     };
                     let key = migration.definition.clone();
                     report.not_ready.push((key, readiness));
                 }
-                Err(Stop::Failed(failures)) => {
+                Err(MigrationStop::Failed(failures)) => {
                     for failure in failures {
                         (self.events)(Event::failed(&failure, None));
                         report.failed.push(failure);
@@ -102,7 +102,7 @@ impl<'a> Migrator<'a> {
     }
 
     /// The number of objects that were written again.
-    async fn one(&self, migration: &Migration, journal: &Journal) -> Result<usize, Stop> {
+    async fn one(&self, migration: &Migration, journal: &Journal) -> Result<usize, MigrationStop> {
         let definition = self.settled(migration).await?;
         let written = self.objects(migration, &definition).await?;
         self.leave(migration, &definition).await?;
@@ -111,9 +111,9 @@ impl<'a> Migrator<'a> {
     }
 
     /// The transitional definition, once every API server has seen it.
-    async fn settled(&self, migration: &Migration) -> Result<Value, Stop> {
+    async fn settled(&self, migration: &Migration) -> Result<Value, MigrationStop> {
         let key = &migration.definition;
-        let found = definitions::read(self.cluster, &key.name).await;
+        let found = definitions::read_definition(self.cluster, &key.name).await;
         let definition = found
             .map_err(|error| failed(key, &error))?
             .filter(|found| migration.is_transitional(found));
@@ -128,10 +128,14 @@ impl<'a> Migrator<'a> {
     }
 
     /// Writes every object again.
-    async fn objects(&self, migration: &Migration, definition: &Value) -> Result<usize, Stop> {
+    async fn objects(
+        &self,
+        migration: &Migration,
+        definition: &Value,
+    ) -> Result<usize, MigrationStop> {
         let version =
-            migration::served(definition).ok_or_else(|| changed(&migration.definition))?;
-        let collection = in_version(definition, version.to_owned());
+            migration::served_version(definition).ok_or_else(|| changed(&migration.definition))?;
+        let collection = collection_in_version(definition, version.to_owned());
         let mut done = BTreeSet::new();
         let mut next = String::new();
         loop {
@@ -144,11 +148,11 @@ impl<'a> Migrator<'a> {
                 }
                 Err(error) if self.is_over() => return Err(late(migration, done.len(), &error)),
                 // Its workload may be rolling out.
-                Err(error) if error.is_of_conversion() => {
+                Err(error) if error.is_conversion_failure() => {
                     self.tell(
                         migration,
-                        Status::InProgress,
-                        format!("the conversion does not answer yet: {}", error.words()),
+                        ReadinessStatus::InProgress,
+                        format!("the conversion does not answer yet: {}", error.describe()),
                     );
                     sleep(PAUSE).await;
                     continue;
@@ -171,18 +175,22 @@ impl<'a> Migrator<'a> {
             }
             self.tell(
                 migration,
-                Status::InProgress,
+                ReadinessStatus::InProgress,
                 format!("{} objects written again", done.len()),
             );
         }
     }
 
-    async fn page(&self, collection: &Collection, next: &str) -> Result<Page<Value>, EngineError> {
-        let mut call = Call::list(collection, JSON).query("limit", PAGE);
+    async fn page(
+        &self,
+        collection: &Collection,
+        next: &str,
+    ) -> Result<ListPage<Value>, EngineError> {
+        let mut call = ApiCall::list(collection, JSON).query("limit", PAGE);
         if !next.is_empty() {
             call = call.query("continue", &query_value(next));
         }
-        one_page(self.cluster, call).await
+        read_one_page(self.cluster, call).await
     }
 
     /// Writes the objects of one page; every object that is refused is named.
@@ -192,7 +200,7 @@ impl<'a> Migrator<'a> {
         collection: &Collection,
         objects: Vec<Value>,
         done: &mut BTreeSet<String>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), MigrationStop> {
         let written: Vec<_> = stream::iter(objects)
             .map(async |object| {
                 let (uid, key) = (uid(&object), key(collection, &object));
@@ -209,10 +217,14 @@ impl<'a> Migrator<'a> {
             }
         }
         if !failures.is_empty() {
-            return Err(Stop::Failed(failures));
+            return Err(MigrationStop::Failed(failures));
         }
         if self.is_over() {
-            return Err(Stop::Late(progress(migration, done.len(), "timed out")));
+            return Err(MigrationStop::Late(progress(
+                migration,
+                done.len(),
+                "timed out",
+            )));
         }
         Ok(())
     }
@@ -232,46 +244,52 @@ impl<'a> Migrator<'a> {
         };
         let mut rounds = 0;
         loop {
-            if let Some(entries) = migration.moved(&object) {
+            if let Some(entries) = migration.move_managed_fields(&object) {
                 object["metadata"]["managedFields"] = entries.into();
             }
-            let call = Call::replace(&collection, &key.name, METADATA)
+            let call = ApiCall::replace(&collection, &key.name, METADATA)
                 .query("fieldManager", names::CLIENT)
                 .body(object.to_string().into_bytes());
-            let error = match self.cluster.send::<Partial>(call).await {
+            let error = match self.cluster.send::<PartialObject>(call).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.is_not_found() => return Ok(()),
                 Err(error) => error,
             };
             rounds += 1;
-            let waits = error.is_of_conversion() && !self.is_over();
+            let waits = error.is_conversion_failure() && !self.is_over();
             if waits {
                 sleep(PAUSE).await;
             } else if !error.is_conflict() || rounds == ROUNDS {
                 return Err(error);
             }
-            let call = Call::get(&collection, &key.name, JSON);
+            let call = ApiCall::get(&collection, &key.name, JSON);
             match self.cluster.send::<Value>(call).await {
                 Ok(answer) => object = answer.object,
                 Err(error) if error.is_not_found() => return Ok(()),
-                Err(error) if error.is_of_conversion() && waits => {}
+                Err(error) if error.is_conversion_failure() && waits => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
     /// Takes the versions out of the status, as long as the definition is the one whose objects were written.
-    async fn leave(&self, migration: &Migration, settled: &Value) -> Result<(), Stop> {
+    async fn leave(&self, migration: &Migration, settled: &Value) -> Result<(), MigrationStop> {
         let key = &migration.definition;
         let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
         let mut definition = settled.clone();
         for _ in 0..TRIES {
-            match definitions::leave(self.cluster, &definition, &migration.versions).await {
+            match definitions::remove_stored_versions(
+                self.cluster,
+                &definition,
+                &migration.versions,
+            )
+            .await
+            {
                 Ok(()) => return Ok(()),
                 Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(failed(key, &error)),
             }
-            let found = definitions::read(self.cluster, &key.name).await;
+            let found = definitions::read_definition(self.cluster, &key.name).await;
             definition = found
                 .map_err(|error| failed(key, &error))?
                 .filter(|found| generation(found) == generation(settled))
@@ -281,7 +299,7 @@ impl<'a> Migrator<'a> {
     }
 
     /// Applies the wanted definition.
-    async fn finish(&self, migration: &Migration, journal: &Journal) -> Result<(), Stop> {
+    async fn finish(&self, migration: &Migration, journal: &Journal) -> Result<(), MigrationStop> {
         let key = &migration.definition;
         let Some(step) = self.plan.step(key) else {
             return Err(changed(key));
@@ -302,21 +320,21 @@ impl<'a> Migrator<'a> {
             first_job: Arc::default(),
             recorded: &self.plan.union,
             // Its error says the same.
-            told: unbounded_channel().0,
+            events: unbounded_channel().0,
         };
-        let outcome = applier.step(self.cluster, &last).await;
+        let outcome = applier.apply_step(self.cluster, &last).await;
         let answer = outcome.result.map_err(|error| failed(key, &error))?;
         if let Some(exact) = self.plan.exact.objects.get(key) {
             let mut exact = exact.clone();
             exact.object.digest.clone_from(&migration.digest);
-            journal.write(key, &exact, &answer, &outcome.settled);
+            journal.record_answer(key, &exact, &answer, &outcome.settled);
         }
         let removed = format!("{} removed", migration.versions.join(", "));
-        self.tell(migration, Status::Current, removed);
+        self.tell(migration, ReadinessStatus::Current, removed);
         Ok(())
     }
 
-    fn tell(&self, migration: &Migration, status: Status, message: String) {
+    fn tell(&self, migration: &Migration, status: ReadinessStatus, message: String) {
         (self.events)(Event::Waiting {
             key: migration.definition.clone(),
             readiness: Readiness { status, message },
@@ -353,31 +371,31 @@ fn key(collection: &Collection, object: &Value) -> ObjectKey {
     }
 }
 
-fn failed(key: &ObjectKey, error: &EngineError) -> Stop {
-    Stop::Failed(vec![Failure::of(key.clone(), error)])
+fn failed(key: &ObjectKey, error: &EngineError) -> MigrationStop {
+    MigrationStop::Failed(vec![Failure::of(key.clone(), error)])
 }
 
-fn changed(key: &ObjectKey) -> Stop {
+fn changed(key: &ObjectKey) -> MigrationStop {
     conflict(
         key,
         "another client changed it while its objects were written again; run the command again",
     )
 }
 
-fn unexpected(migration: &Migration) -> Stop {
+fn unexpected(migration: &Migration) -> MigrationStop {
     conflict(
         &migration.definition,
         "objects were created after the plan was made; run the command again",
     )
 }
 
-fn conflict(key: &ObjectKey, message: &str) -> Stop {
+fn conflict(key: &ObjectKey, message: &str) -> MigrationStop {
     let error = EngineError::conflict(key.clone(), message);
     failed(key, &error)
 }
 
-fn late(migration: &Migration, written: usize, error: &EngineError) -> Stop {
-    Stop::Late(progress(migration, written, &error.words()))
+fn late(migration: &Migration, written: usize, error: &EngineError) -> MigrationStop {
+    MigrationStop::Late(progress(migration, written, &error.describe()))
 }
 
 fn progress(migration: &Migration, written: usize, why: &str) -> String {

@@ -10,8 +10,8 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use addons_plan::prune::{Obstacle, keep};
-use addons_plan::readiness::{Readiness, Status};
+use addons_plan::prune::{PruneObstacle, keep};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
 use common::api::installation::{
     AddonInstallation, AddonInstallationStatus, CreatedNamespace, InventoryGroup, namespaces,
 };
@@ -21,14 +21,14 @@ use common::manifest::key::ObjectKey;
 use common::pin;
 
 use super::cluster::Cluster;
-use super::delete::{Deleted, Doomed, Propagation, delete};
+use super::delete::{Deleted, DeletionTarget, Propagation, delete};
 use super::error::EngineError;
 use super::event::Event;
-use super::meta::{Metadata, Partial};
+use super::meta::{LiveMetadata, PartialObject};
 use super::report::Report;
-use super::request::{Call, MERGE_PATCH, METADATA};
+use super::request::{ApiCall, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_one};
-use super::wait::reporter;
+use super::wait::change_reporter;
 use super::{create, record};
 
 const PAUSE: Duration = Duration::from_secs(1);
@@ -45,23 +45,23 @@ pub(super) fn key(name: &str) -> ObjectKey {
 ///
 /// # Errors
 /// Those of the request.
-pub async fn hold_core(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
-    mark(cluster, name, &json!("true")).await
+pub async fn label_holds_core(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
+    set_core_label(cluster, name, &json!("true")).await
 }
 
 /// Sets or removes the label with our own rights, because the account that writes the objects is not in the core group.
-async fn mark(cluster: &Cluster, name: &str, value: &Value) -> Result<(), EngineError> {
+async fn set_core_label(cluster: &Cluster, name: &str, value: &Value) -> Result<(), EngineError> {
     let marked = json!({"metadata": {"labels": {names::LABEL_HOLDS_CORE: value}}});
-    let call = Call::patch(&namespace_collection(), name, MERGE_PATCH, METADATA)
-        .own()
+    let call = ApiCall::patch(&namespace_collection(), name, MERGE_PATCH, METADATA)
+        .with_own_rights()
         .query("fieldManager", names::CLIENT)
         .body(marked.to_string().into_bytes());
-    cluster.send::<Partial>(call).await.map(|_| ())
+    cluster.send::<PartialObject>(call).await.map(|_| ())
 }
 
 /// Labels every namespace of a core installation that lacks the label: that of its record, its target, and those of its objects (semantics
 /// 14.2). Returns whether all of them exist. A failure is only a warning, because the add-on is more important than the label.
-pub(super) async fn guard(
+pub(super) async fn label_core_namespaces(
     cluster: &Cluster,
     wanted: &AddonInstallation,
     inventory: &[InventoryGroup],
@@ -76,7 +76,7 @@ pub(super) async fn guard(
     let there = there.into_iter().map(|name| (cluster, name));
     let mut are_there = true;
     for (cluster, name) in there.chain([(cluster.home(), home.as_str())]) {
-        match guard_one(cluster, name).await {
+        match label_core_namespace(cluster, name).await {
             Ok(is_there) => are_there &= is_there,
             Err(error) => (events)(Event::Warning {
                 key: key(name),
@@ -88,15 +88,15 @@ pub(super) async fn guard(
 }
 
 /// Labels a namespace if it exists and lacks the label. Returns whether it exists.
-async fn guard_one(cluster: &Cluster, name: &str) -> Result<bool, EngineError> {
-    let call = Call::get(&namespace_collection(), name, METADATA).own();
-    let found = match cluster.send::<Partial>(call).await {
+async fn label_core_namespace(cluster: &Cluster, name: &str) -> Result<bool, EngineError> {
+    let call = ApiCall::get(&namespace_collection(), name, METADATA).with_own_rights();
+    let found = match cluster.send::<PartialObject>(call).await {
         Ok(answer) => answer.object.metadata,
         Err(error) if error.is_not_found() => return Ok(false),
         Err(error) => return Err(error),
     };
     if !found.labels.contains_key(names::LABEL_HOLDS_CORE) {
-        hold_core(cluster, name).await?;
+        label_holds_core(cluster, name).await?;
     }
     Ok(true)
 }
@@ -120,7 +120,7 @@ pub(super) async fn create(
             "annotations": {names::ANNOTATION_INSTALLATION: installation.to_string()},
         },
     });
-    let report = reporter(events);
+    let report = change_reporter(events);
     loop {
         if let Some(created) = post(cluster, name, &object).await? {
             return Ok(Some(created.uid));
@@ -141,7 +141,7 @@ pub(super) async fn create(
             }
             Some(_) => {
                 let readiness = Readiness {
-                    status: Status::Terminating,
+                    status: ReadinessStatus::Terminating,
                     message: "an earlier namespace of this name is still being deleted".to_owned(),
                 };
                 report(&key(name), &readiness);
@@ -154,7 +154,7 @@ pub(super) async fn create(
 
 /// Completes the status after an operation that was interrupted right after it created the namespace: our label shows that it was created
 /// for us, and its uid is recorded.
-pub(super) async fn identify(
+pub(super) async fn complete_created_namespace(
     cluster: &Cluster,
     installation: &InstallationName,
     status: &mut AddonInstallationStatus,
@@ -177,17 +177,18 @@ pub(super) async fn post(
     cluster: &Cluster,
     name: &str,
     object: &serde_json::Value,
-) -> Result<Option<Metadata>, EngineError> {
-    let call = Call::create(&namespace_collection(), name, METADATA)
+) -> Result<Option<LiveMetadata>, EngineError> {
+    let call = ApiCall::create(&namespace_collection(), name, METADATA)
         .query("fieldManager", names::CLIENT)
         .body(object.to_string().into_bytes());
-    let created = create::create::<Partial>(cluster, &namespace_collection(), name, call).await?;
+    let created =
+        create::create::<PartialObject>(cluster, &namespace_collection(), name, call).await?;
     Ok(created.map(|created| created.metadata))
 }
 
 /// The result of removing a namespace that we created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Removal {
+pub(super) enum NamespaceRemoval {
     /// It was deleted, or is being deleted.
     Removed,
     /// It stays, with the reason.
@@ -203,49 +204,51 @@ pub(super) async fn remove(
     record: &AddonInstallation,
     deleted: BTreeSet<String>,
     deadline: Instant,
-) -> Result<Removal, EngineError> {
+) -> Result<NamespaceRemoval, EngineError> {
     let name = &created.name;
     let namespace = record.namespace().unwrap_or_default();
     let collection = namespace_collection();
     let Some(found) = read_one(cluster, &collection, name).await? else {
-        return Ok(Removal::Removed);
+        return Ok(NamespaceRemoval::Removed);
     };
     let owner = names::owner_hash(&namespace, &record.name_any());
     // The record alone is not sufficient: whoever may write it could name any namespace.
-    let judge = |found: &Metadata| {
+    let judge = |found: &LiveMetadata| {
         let is_labelled = found.labels.get(names::LABEL_OWNER) == Some(&owner);
         let is_it = created.uid.is_empty() || created.uid == found.uid;
         if !is_labelled || !is_it {
-            return Some(Obstacle::Kept("another client created it".to_owned()));
+            return Some(PruneObstacle::Kept("another client created it".to_owned()));
         }
         let mark = keep::mark(&found.annotations)?;
-        Some(Obstacle::Kept(format!("it carries {mark}")))
+        Some(PruneObstacle::Kept(format!("it carries {mark}")))
     };
     if let Some(obstacle) = judge(&found) {
-        return Ok(Removal::Kept(obstacle.why().to_owned()));
+        return Ok(NamespaceRemoval::Kept(obstacle.why().to_owned()));
     }
     if *name == namespace && !cluster.is_remote() {
         let why = "it holds the record of the installation";
-        return Ok(Removal::Kept(why.to_owned()));
+        return Ok(NamespaceRemoval::Kept(why.to_owned()));
     }
-    if let Some(user) = other_user(cluster, name, record).await? {
-        return Ok(Removal::Kept(format!("{user} is installed into it")));
+    if let Some(user) = find_other_user(cluster, name, record).await? {
+        return Ok(NamespaceRemoval::Kept(format!(
+            "{user} is installed into it"
+        )));
     }
-    let stays = match leftovers::staying(cluster, name, &deleted, deadline).await {
+    let stays = match leftovers::find_staying(cluster, name, &deleted, deadline).await {
         // Objects that cannot be read must not be deleted with it.
-        Err(error) if error.is_of_reading() || error.is_unserved() => {
-            return Ok(Removal::Kept(error.to_string()));
+        Err(error) if error.is_read_refusal() || error.is_unserved() => {
+            return Ok(NamespaceRemoval::Kept(error.to_string()));
         }
         stays => stays?,
     };
     if !stays.is_empty() {
-        return Ok(Removal::Kept(leftovers::in_it(&stays)));
+        return Ok(NamespaceRemoval::Kept(leftovers::describe_staying(&stays)));
     }
     // Its deletion is denied while it has the label.
     if found.labels.contains_key(names::LABEL_HOLDS_CORE) {
-        mark(cluster, name, &json!(null)).await?;
+        set_core_label(cluster, name, &json!(null)).await?;
     }
-    let doomed = Doomed {
+    let doomed = DeletionTarget {
         collection: &collection,
         name,
         uid: &found.uid,
@@ -253,24 +256,26 @@ pub(super) async fn remove(
         propagation: Propagation::Background,
     };
     Ok(match delete(cluster, doomed, judge).await? {
-        Deleted::Left(Obstacle::Kept(why)) => Removal::Kept(why),
-        Deleted::Gone | Deleted::Held(_) | Deleted::Left(Obstacle::Foreign(_)) => Removal::Removed,
+        Deleted::Left(PruneObstacle::Kept(why)) => NamespaceRemoval::Kept(why),
+        Deleted::Gone | Deleted::Held(_) | Deleted::Left(PruneObstacle::Foreign(_)) => {
+            NamespaceRemoval::Removed
+        }
     })
 }
 
 /// Reports the result for a namespace. An empty one that stays for good is no reason to keep the record.
-pub(super) fn note(
+pub(super) fn report_removal(
     key: ObjectKey,
-    removal: Result<Removal, EngineError>,
+    removal: Result<NamespaceRemoval, EngineError>,
     report: &mut Report,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Result<(), EngineError> {
     let why = match removal {
-        Ok(Removal::Removed) => {
+        Ok(NamespaceRemoval::Removed) => {
             report.pruned.push(key);
             return Ok(());
         }
-        Ok(Removal::Kept(why)) => why,
+        Ok(NamespaceRemoval::Kept(why)) => why,
         Err(error @ (EngineError::Denied { .. } | EngineError::Forbidden { .. })) => {
             error.to_string()
         }
@@ -289,7 +294,7 @@ pub(super) fn note(
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn remove_left(
+pub async fn remove_leftover(
     cluster: &Cluster,
     record: &AddonInstallation,
     deleted: BTreeSet<String>,
@@ -303,7 +308,7 @@ pub async fn remove_left(
     };
     let deadline = Instant::now() + timeout;
     let removal = remove(cluster, created, record, deleted, deadline).await;
-    note(key(&created.name), removal, report, events)
+    report_removal(key(&created.name), removal, report, events)
 }
 
 /// Returns whether an installation uses a namespace: for its record, as its target or for an object.
@@ -313,21 +318,21 @@ pub fn is_used_by(name: &str, installation: &AddonInstallation) -> bool {
         .status
         .iter()
         .flat_map(|status| &status.inventory);
-    is_for(name, installation)
+    is_record_or_target(name, installation)
         || inventory
             .into_iter()
             .any(|group| group.namespace.as_deref() == Some(name))
 }
 
 /// Returns whether an installation has its record or its target in a namespace.
-fn is_for(name: &str, installation: &AddonInstallation) -> bool {
+fn is_record_or_target(name: &str, installation: &AddonInstallation) -> bool {
     installation.spec.target_namespace.as_deref() == Some(name)
         || installation.namespace().as_deref() == Some(name)
 }
 
 /// Returns another installation of this cluster whose record or target is in a namespace. Its inventory does not count, because a record
 /// can name any object; live objects are searched instead.
-async fn other_user(
+async fn find_other_user(
     cluster: &Cluster,
     name: &str,
     record: &AddonInstallation,
@@ -337,14 +342,14 @@ async fn other_user(
         if cluster.is_remote() {
             other.namespace() == record.namespace()
         } else {
-            !pin::is_elsewhere(other)
+            !pin::is_in_other_cluster(other)
         }
     };
     Ok(installations
         .iter()
         .filter(|other| other.uid() != record.uid())
         .filter(is_here)
-        .find(|other| is_for(name, other))
+        .find(|other| is_record_or_target(name, other))
         .map(|other| record::name(other).to_string()))
 }
 

@@ -10,19 +10,19 @@ use super::error::EngineError;
 use super::listing;
 
 #[derive(Deserialize)]
-struct Node {
+struct NodeObject {
     #[serde(default)]
-    status: Status,
+    status: NodeStatus,
 }
 
 #[derive(Default, Deserialize)]
-struct Status {
+struct NodeStatus {
     #[serde(default, deserialize_with = "or_default")]
-    conditions: Vec<Condition>,
+    conditions: Vec<NodeCondition>,
 }
 
 #[derive(Default, Deserialize)]
-struct Condition {
+struct NodeCondition {
     r#type: String,
     status: String,
 }
@@ -31,9 +31,9 @@ struct Condition {
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn is_one_ready(cluster: &Cluster) -> Result<Option<bool>, EngineError> {
-    let nodes = Collection::known("v1", "Node", "nodes", None);
-    match listing::all::<Node>(cluster, &nodes, None).await {
+pub async fn is_any_ready(cluster: &Cluster) -> Result<Option<bool>, EngineError> {
+    let nodes = Collection::from_names("v1", "Node", "nodes", None);
+    match listing::list_all::<NodeObject>(cluster, &nodes, None).await {
         Ok(nodes) => {
             let mut conditions = nodes.iter().flat_map(|node| &node.status.conditions);
             Ok(Some(

@@ -45,7 +45,7 @@ pub type Backends = BTreeMap<String, Backend>;
 
 /// The objects that can block an upgrade.
 #[derive(Clone, Debug, Default)]
-pub struct Obstacles {
+pub struct UpgradeObstacles {
     /// Webhook configurations.
     pub webhooks: Vec<Value>,
     /// The labels of kube-system.
@@ -65,15 +65,15 @@ pub struct Obstacles {
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn obstacles(
+pub async fn read_obstacles(
     cluster: &Cluster,
     called: impl Fn(&[Value], &BTreeMap<String, String>) -> Vec<(String, String)>,
-) -> Result<Obstacles, EngineError> {
-    let mut found = Obstacles::default();
+) -> Result<UpgradeObstacles, EngineError> {
+    let mut found = UpgradeObstacles::default();
     for (kind, plural) in WEBHOOKS {
         let api = "admissionregistration.k8s.io/v1";
-        let collection = Collection::known(api, kind, plural, None);
-        let mut listed = found.list(cluster, &collection).await?;
+        let collection = Collection::from_names(api, kind, plural, None);
+        let mut listed = found.list_kind(cluster, &collection).await?;
         for object in &mut listed {
             // Items of a list have no kind.
             object["kind"] = kind.into();
@@ -81,48 +81,48 @@ pub async fn obstacles(
         found.webhooks.append(&mut listed);
     }
     let namespace = read_one(cluster, &namespace_collection(), KUBE_SYSTEM).await;
-    if let Some(Some(metadata)) = found.readable("Namespace", namespace)? {
+    if let Some(Some(metadata)) = found.or_note_unread("Namespace", namespace)? {
         found.system = metadata.labels;
     }
     let asked = called(&found.webhooks, &found.system);
     let backends = asked.iter().map(async |(namespace, name)| {
         let service = format!("{namespace}/{name}");
-        Ok::<_, EngineError>((service, backend(cluster, namespace, name).await))
+        Ok::<_, EngineError>((service, read_backend(cluster, namespace, name).await))
     });
     for (service, backend) in try_join_all(backends).await? {
-        let backend = found.readable("Service", backend)?;
+        let backend = found.or_note_unread("Service", backend)?;
         let backend = backend.unwrap_or(Backend::Unknown);
         found.backends.insert(service, backend);
     }
     let (api, kind) = ("apiregistration.k8s.io/v1", "APIService");
-    let api_services = Collection::known(api, kind, "apiservices", None);
-    found.api_services = found.list(cluster, &api_services).await?;
-    found.definitions = found.list(cluster, &served::collection()).await?;
+    let api_services = Collection::from_names(api, kind, "apiservices", None);
+    found.api_services = found.list_kind(cluster, &api_services).await?;
+    found.definitions = found.list_kind(cluster, &served::collection()).await?;
     Ok(found)
 }
 
-impl Obstacles {
-    async fn list(
+impl UpgradeObstacles {
+    async fn list_kind(
         &mut self,
         cluster: &Cluster,
         collection: &Collection,
     ) -> Result<Vec<Value>, EngineError> {
-        let listed = listing::all::<Listed>(cluster, collection, None).await;
-        let listed = self.readable(&collection.gvk.kind, listed)?;
+        let listed = listing::list_all::<TrimmedObject>(cluster, collection, None).await;
+        let listed = self.or_note_unread(&collection.gvk.kind, listed)?;
         let objects = listed.into_iter().flatten();
-        Ok(objects.map(|Listed(object)| object).collect())
+        Ok(objects.map(|TrimmedObject(object)| object).collect())
     }
 
     /// Returns the result of a read, or records that the server refused it.
-    fn readable<T>(
+    fn or_note_unread<T>(
         &mut self,
         kind: &str,
         read: Result<T, EngineError>,
     ) -> Result<Option<T>, EngineError> {
         match read {
             Ok(read) => Ok(Some(read)),
-            Err(error) if error.is_of_reading() => {
-                self.unread.insert(kind.to_owned(), error.words());
+            Err(error) if error.is_read_refusal() => {
+                self.unread.insert(kind.to_owned(), error.describe());
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -131,22 +131,26 @@ impl Obstacles {
 }
 
 /// Reads the backend of a Service.
-async fn backend(cluster: &Cluster, namespace: &str, name: &str) -> Result<Backend, EngineError> {
-    let services = Collection::known("v1", "Service", "services", Some(namespace));
+async fn read_backend(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+) -> Result<Backend, EngineError> {
+    let services = Collection::from_names("v1", "Service", "services", Some(namespace));
     let Some(service) = live::read(cluster, &services, name).await? else {
         return Ok(Backend::Missing);
     };
     if service["spec"]["type"] == "ExternalName" {
         return Ok(Backend::Unknown);
     }
-    let ready = inspect::ready(cluster, namespace, name).await?;
+    let ready = inspect::count_ready_endpoints(cluster, namespace, name).await?;
     Ok(Backend::Ready(ready))
 }
 
 /// An object without unused fields, which are most of a CRD. They are dropped before the next object is parsed.
-struct Listed(Value);
+struct TrimmedObject(Value);
 
-impl<'de> Deserialize<'de> for Listed {
+impl<'de> Deserialize<'de> for TrimmedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Value::deserialize(deserializer)?;
         let mut remove = |parent: &str, field: &str| {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use addons_plan::inventory::Inventory;
-use addons_plan::prune::{KeptKind, Obstacle};
-use addons_plan::readiness::{Readiness, Status};
+use addons_plan::prune::{KeptKind, PruneObstacle};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::{Deletion, InstallationPlan, Target};
 use common::api::names;
 use common::manifest::key::ObjectKey;
@@ -18,15 +18,15 @@ use super::address::Collection;
 use super::addressed;
 use super::apply::managed;
 use super::cluster::Cluster;
-use super::delete::{self, Deleted, Doomed, Propagation, delete};
+use super::delete::{self, Deleted, DeletionTarget, Propagation, delete};
 use super::error::EngineError;
 use super::event::Event;
 use super::holder;
-use super::meta::{Metadata, Partial};
+use super::meta::{LiveMetadata, PartialObject};
 use super::report::Failure;
-use super::request::{APPLY_PATCH, Call, FIRST_PAUSE, METADATA};
+use super::request::{APPLY_PATCH, ApiCall, FIRST_PAUSE, METADATA};
 use super::silent;
-use super::snapshot::{live, read_one};
+use super::snapshot::{read_one, to_live_object};
 
 /// What became of the deletions.
 #[derive(Debug, Default)]
@@ -127,28 +127,28 @@ pub(super) async fn delete_one(
     deletion: &Deletion,
     recorded: &Inventory,
 ) -> Result<Deleted, EngineError> {
-    let doomed = Doomed {
-        collection: &Collection::of(&deletion.target),
+    let doomed = DeletionTarget {
+        collection: &Collection::from_target(&deletion.target),
         name: &deletion.target.key.name,
         uid: &deletion.uid,
         judged: &deletion.resource_version,
         propagation: Propagation::Background,
     };
-    let judge = |found: &Metadata| {
+    let judge = |found: &LiveMetadata| {
         let labels = found.labels.clone();
-        deletion.obstacle(&labels, &live(found.clone()), recorded)
+        deletion.obstacle(&labels, &to_live_object(found.clone()), recorded)
     };
     match delete(cluster, doomed, judge).await {
         Ok(deleted) => Ok(deleted),
-        Err(error) => Err(silent::explain(cluster, recorded, error).await),
+        Err(error) => Err(silent::explain_own_webhook(cluster, recorded, error).await),
     }
 }
 
 /// Why an object stays with one that was kept after the plan was made, and would be deleted with it.
-fn needed(deletion: &Deletion, kept: &[Target]) -> Option<Obstacle> {
+fn needed(deletion: &Deletion, kept: &[Target]) -> Option<PruneObstacle> {
     let key = &deletion.target.key;
     let staying = kept.iter().find(|kept| kept.goes_with(key))?;
-    Some(Obstacle::Kept(match KeptKind::of(key) {
+    Some(PruneObstacle::Kept(match KeptKind::from_key(key) {
         Some(KeptKind::Namespace) => format!("{} stays in it", staying.key),
         _ => format!("{} stays, and is of its kind", staying.key),
     }))
@@ -159,7 +159,7 @@ impl Pruned {
     fn leave(
         &mut self,
         deletion: &Deletion,
-        obstacle: Obstacle,
+        obstacle: PruneObstacle,
         events: &(dyn Fn(Event) + Send + Sync),
     ) {
         let target = &deletion.target;
@@ -168,8 +168,8 @@ impl Pruned {
             message: format!("it {obstacle}"),
         });
         match obstacle {
-            Obstacle::Foreign(_) => self.foreign.push(target.key.clone()),
-            Obstacle::Kept(_) => self.kept.push(target.clone()),
+            PruneObstacle::Foreign(_) => self.foreign.push(target.key.clone()),
+            PruneObstacle::Kept(_) => self.kept.push(target.clone()),
         }
     }
 }
@@ -184,19 +184,19 @@ async fn until_gone(
 ) -> Option<Readiness> {
     let key = &deletion.target.key;
     let readiness = Readiness {
-        status: Status::Terminating,
+        status: ReadinessStatus::Terminating,
         message: format!("held by finalizer {}", finalizers.join(", ")),
     };
     events(Event::Waiting {
         key: key.clone(),
         readiness: readiness.clone(),
     });
-    let collection = Collection::of(&deletion.target);
+    let collection = Collection::from_target(&deletion.target);
     let name = &key.name;
-    match delete::until_gone(cluster, &collection, name, &deletion.uid, deadline).await {
+    match delete::wait_until_deleted(cluster, &collection, name, &deletion.uid, deadline).await {
         Ok(None) => None,
         Ok(Some(_)) => Some(Readiness {
-            message: holder::reason(cluster, &collection, name, &finalizers).await,
+            message: holder::explain_holder(cluster, &collection, name, &finalizers).await,
             ..readiness
         }),
         Err(error) => Some(Readiness {
@@ -216,7 +216,7 @@ pub(super) async fn release(cluster: &Cluster, plan: &InstallationPlan) -> Vec<F
     let released: Vec<_> = stream::iter(releases)
         .map(async |(target, uid)| {
             let error = release_one(cluster, target, uid, &manager).await.err()?;
-            let error = silent::explain(cluster, &plan.union, error).await;
+            let error = silent::explain_own_webhook(cluster, &plan.union, error).await;
             Some(Failure::of(target.key.clone(), &error))
         })
         .buffer_unordered(cluster.concurrency())
@@ -233,7 +233,7 @@ async fn release_one(
     uid: &str,
     manager: &str,
 ) -> Result<(), EngineError> {
-    let collection = Collection::of(target);
+    let collection = Collection::from_target(target);
     let name = &target.key.name;
     let uid = match uid {
         "" => match read_one(cluster, &collection, name).await? {
@@ -251,18 +251,18 @@ async fn release_one(
         if let Some(namespace) = &target.key.namespace {
             empty["metadata"]["namespace"] = json!(namespace);
         }
-        Call::patch(at, name, APPLY_PATCH, METADATA)
+        ApiCall::patch(at, name, APPLY_PATCH, METADATA)
             .query("fieldManager", manager)
             .query("force", "true")
             .body(empty.to_string().into_bytes())
     };
     let send = || async {
         let mut collection = collection.clone();
-        addressed::send::<Partial>(cluster, &mut collection, name, apply).await
+        addressed::send::<PartialObject>(cluster, &mut collection, name, apply).await
     };
     let mut pause = FIRST_PAUSE;
     for tries in 1.. {
-        match managed::healing(cluster, target, manager, send).await {
+        match managed::with_healing(cluster, target, manager, send).await {
             Ok(_) => break,
             Err(error) if error.is_not_found() => break,
             Err(error) if error.code() == Some(422) => {
@@ -294,8 +294,8 @@ async fn unmark(
     manager: &str,
 ) -> Result<(), EngineError> {
     let marks = [
-        managed::label(names::LABEL_OWNER),
-        managed::annotation(names::ANNOTATION_INSTALLATION),
+        managed::label_pointer(names::LABEL_OWNER),
+        managed::annotation_pointer(names::ANNOTATION_INSTALLATION),
     ];
     let unmarked = managed::rewrite_with(cluster, target, manager, |live| {
         let found = live.pointer("/metadata/uid").and_then(Value::as_str);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use addons_clusters::core_set::change::is_released;
-use addons_plan::gitops::keep_writers;
+use addons_plan::gitops::keep_spec_writers;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, format,
 };
@@ -26,8 +26,8 @@ use super::cluster::Cluster;
 use super::delete::{self, Propagation};
 use super::error::EngineError;
 use super::listing;
-use super::meta::Partial;
-use super::request::{Call, JSON, MERGE_PATCH, METADATA};
+use super::meta::PartialObject;
+use super::request::{ApiCall, JSON, MERGE_PATCH, METADATA};
 use super::snapshot::read_selected;
 
 /// The kind of a record.
@@ -53,10 +53,10 @@ pub async fn get(
     namespace: &str,
     name: &str,
 ) -> Result<Option<AddonInstallation>, EngineError> {
-    let call = Call::get(&collection(Some(namespace)), name, JSON)
+    let call = ApiCall::get(&collection(Some(namespace)), name, JSON)
         .urgent()
-        .own();
-    match cluster.home().exchange(call, answered).await {
+        .with_own_rights();
+    match cluster.home().exchange(call, parse_answer).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
@@ -68,15 +68,15 @@ pub async fn get(
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn owners(
+pub async fn list_owners(
     cluster: &Cluster,
     only: Option<&InstallationName>,
 ) -> Result<Option<BTreeSet<String>>, EngineError> {
     let read = match only {
         Some(name) => {
             let collection = collection(Some(&name.namespace));
-            let call = Call::get(&collection, &name.name, METADATA).own();
-            let answer = cluster.send::<Partial>(call).await;
+            let call = ApiCall::get(&collection, &name.name, METADATA).with_own_rights();
+            let answer = cluster.send::<PartialObject>(call).await;
             answer.map(|answer| vec![answer.object.metadata])
         }
         None => {
@@ -107,15 +107,15 @@ pub async fn list(
     cluster: &Cluster,
     namespace: Option<&str>,
 ) -> Result<Vec<AddonInstallation>, EngineError> {
-    let list = Call::list(&collection(namespace), JSON);
-    listing::pages(cluster.home(), list, listed).await
+    let list = ApiCall::list(&collection(namespace), JSON);
+    listing::list_pages(cluster.home(), list, parse_listed).await
 }
 
 /// Returns the installations of one namespace, or of all, whose labels match a selector, with one LIST.
 ///
 /// # Errors
 /// Those of the request, including that for a malformed selector.
-pub async fn labelled(
+pub async fn list_labelled(
     cluster: &Cluster,
     namespace: Option<&str>,
     selector: &str,
@@ -130,19 +130,19 @@ pub async fn labelled(
 }
 
 /// Parses a record of a list. Of its managedFields, half of its size, only the writers of the spec are kept.
-fn listed(text: &str) -> Result<AddonInstallation, serde_json::Error> {
+fn parse_listed(text: &str) -> Result<AddonInstallation, serde_json::Error> {
     let mut record = AddonInstallation::read(text)?;
     if let Some(managers) = &mut record.metadata.managed_fields {
-        keep_writers(managers);
+        keep_spec_writers(managers);
     }
     Ok(record)
 }
 
 /// Parses the record in a response.
-fn answered(bytes: &[u8]) -> Result<AddonInstallation, String> {
+fn parse_answer(bytes: &[u8]) -> Result<AddonInstallation, String> {
     let read = String::from_utf8_lossy(bytes);
     AddonInstallation::read(&read)
-        .map_err(|error| entrance::reason(bytes, &error, MAX_STORED_DEPTH))
+        .map_err(|error| entrance::describe_refusal(bytes, &error, MAX_STORED_DEPTH))
 }
 
 /// Creates a record (spec and metadata) and returns it as the server completed it; `None` if one exists.
@@ -155,8 +155,8 @@ pub(super) async fn create(
     let namespace = wanted.namespace().unwrap_or_default();
     let collection = collection(Some(&namespace));
     let name = wanted.name_any();
-    let call = Call::create(&collection, &name, JSON)
-        .own()
+    let call = ApiCall::create(&collection, &name, JSON)
+        .with_own_rights()
         .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(&fresh)?);
@@ -170,12 +170,12 @@ pub(super) async fn replace(
 ) -> Result<AddonInstallation, EngineError> {
     format::check(wanted)?;
     let namespace = wanted.namespace().unwrap_or_default();
-    let call = Call::replace(&collection(Some(&namespace)), &wanted.name_any(), JSON)
-        .own()
+    let call = ApiCall::replace(&collection(Some(&namespace)), &wanted.name_any(), JSON)
+        .with_own_rights()
         .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(wanted)?);
-    Ok(cluster.home().exchange(call, answered).await?.object)
+    Ok(cluster.home().exchange(call, parse_answer).await?.object)
 }
 
 /// Writes annotations, finalizers and owner references of a record under its resourceVersion, and returns it as the server completed it. If
@@ -197,11 +197,11 @@ pub(super) async fn put_metadata(
     });
     let body = json!({"metadata": metadata}).to_string();
     let collection = collection(Some(&namespace));
-    let call = Call::patch(&collection, &wanted.name_any(), MERGE_PATCH, JSON)
-        .own()
+    let call = ApiCall::patch(&collection, &wanted.name_any(), MERGE_PATCH, JSON)
+        .with_own_rights()
         .query("fieldManager", names::CLIENT)
         .body(body.into_bytes());
-    Ok(cluster.home().exchange(call, answered).await?.object)
+    Ok(cluster.home().exchange(call, parse_answer).await?.object)
 }
 
 /// Writes a status; no other function does. It sends the whole object with its resourceVersion, which is then updated from the response.
@@ -211,14 +211,14 @@ pub(super) async fn put_status(
 ) -> Result<(), EngineError> {
     format::check_status(record)?;
     let namespace = record.namespace().unwrap_or_default();
-    let call = Call::replace(&collection(Some(&namespace)), &record.name_any(), METADATA)
+    let call = ApiCall::replace(&collection(Some(&namespace)), &record.name_any(), METADATA)
         .subresource("status")
         .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(record)?)
         .urgent()
-        .own();
-    let answer = cluster.home().send::<Partial>(call).await?;
+        .with_own_rights();
+    let answer = cluster.home().send::<PartialObject>(call).await?;
     record.metadata.resource_version = Some(answer.object.metadata.resource_version);
     Ok(())
 }
@@ -235,13 +235,13 @@ pub(super) async fn delete(
     if !dry_run {
         preconditions["resourceVersion"] = json!(record.resource_version());
     }
-    let mut options = delete::options(preconditions, Some(Propagation::Background));
+    let mut options = delete::delete_options(preconditions, Some(Propagation::Background));
     if dry_run {
         // Set in the body, because the API server ignores the query of a DELETE with a body, and would delete.
         options["dryRun"] = json!(["All"]);
     }
-    let call = Call::delete(&collection(Some(&namespace)), &record.name_any())
-        .own()
+    let call = ApiCall::delete(&collection(Some(&namespace)), &record.name_any())
+        .with_own_rights()
         .body(options.to_string().into_bytes());
     match cluster.home().send::<serde::de::IgnoredAny>(call).await {
         Ok(_) => Ok(()),
@@ -254,7 +254,7 @@ pub(super) async fn delete(
 ///
 /// # Errors
 /// Those of the request; a conflict if the record was written meanwhile.
-pub async fn hold(
+pub async fn add_finalizer(
     cluster: &Cluster,
     record: &AddonInstallation,
 ) -> Result<AddonInstallation, EngineError> {
@@ -271,7 +271,10 @@ pub async fn hold(
 ///
 /// # Errors
 /// Those of the request; a conflict if the record was written meanwhile.
-pub async fn let_go(cluster: &Cluster, record: &AddonInstallation) -> Result<bool, EngineError> {
+pub async fn remove_finalizer(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<bool, EngineError> {
     match without_finalizer(record) {
         Some(free) => put_metadata(cluster, &free).await.map(|_| true),
         None => Ok(false),
@@ -302,7 +305,7 @@ pub(super) fn name(record: &AddonInstallation) -> InstallationName {
 
 /// Returns the collection of records in a namespace, or in all.
 pub(super) fn collection(namespace: Option<&str>) -> Collection {
-    Collection::known(names::API_VERSION, KIND, "addoninstallations", namespace)
+    Collection::from_names(names::API_VERSION, KIND, "addoninstallations", namespace)
 }
 
 /// Serializes a record without managedFields, which the API server then leaves unchanged. The status, which can be large, is not copied for
@@ -310,7 +313,7 @@ pub(super) fn collection(namespace: Option<&str>) -> Collection {
 fn body(record: &AddonInstallation) -> Result<Vec<u8>, EngineError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Sent<'a> {
+    struct RecordBody<'a> {
         api_version: &'a str,
         kind: &'a str,
         metadata: ObjectMeta,
@@ -320,7 +323,7 @@ fn body(record: &AddonInstallation) -> Result<Vec<u8>, EngineError> {
     }
     let mut metadata = record.metadata.clone();
     metadata.managed_fields = None;
-    let sent = Sent {
+    let sent = RecordBody {
         api_version: names::API_VERSION,
         kind: KIND,
         metadata,

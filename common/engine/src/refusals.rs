@@ -15,32 +15,34 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
 use addons_plan::conflicts::{Conflict, Policy};
-use addons_plan::holder::Holder;
-use addons_plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
-use addons_plan::refusal::{Cause, Refusal};
+use addons_plan::holder::ResourceHolder;
+use addons_plan::immutable::{
+    FixedField, Recreation, RecreationObstacle, UnjudgedWrite, loses_claims, table,
+};
+use addons_plan::refusal::{FailureCause, RefusedWrite};
 use addons_plan::{Action, Deletion, InstallationPlan, Step, Verb, fit};
 use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
 
 use super::address::Collection;
-use super::apply::{explain, fitting, is_silent_webhook, plain, precise};
+use super::apply::{explain, fitting, is_silent_webhook, precise, strip_object};
 use super::cluster::Cluster;
 use super::diff::fields;
-use super::dry_run::DryRun;
+use super::dry_run::PlanDryRun;
 use super::error::{EngineError, FieldCause};
 use super::{delete, live, record};
-use held::Held;
-pub(super) use planned::Planned;
+use held::HeldField;
+pub(super) use planned::CommandPlans;
 
 /// Maximum number of fields of one object that are named although they stay.
-const MOST: usize = 5;
+const MAX_NAMED_FIELDS: usize = 5;
 
 /// The server's verdict on one write; none if it accepts the write as it is.
-enum Verdict {
+enum WriteVerdict {
     Recreate(Recreation),
-    Unjudged(Unjudged),
-    Refused(Refusal),
+    Unjudged(UnjudgedWrite),
+    Refused(RefusedWrite),
     /// It needs something that these objects give up in the same command.
     Waits(Vec<ObjectKey>),
     /// It is changed in place, except for these fields.
@@ -51,16 +53,16 @@ enum Verdict {
 
 /// A write of a plan.
 #[derive(Clone, Copy)]
-enum Write<'a> {
+enum PlannedWrite<'a> {
     Apply(&'a Step),
     Delete(&'a Deletion),
 }
 
 /// Checks the writes of one plan of a command.
-struct Judge<'a> {
+struct PlanCheck<'a> {
     plan: &'a InstallationPlan,
-    run: DryRun<'a>,
-    planned: &'a Planned<'a>,
+    run: PlanDryRun<'a>,
+    planned: &'a CommandPlans<'a>,
 }
 
 /// Adds to the plans of a command what the server refuses, what cannot be changed in place, and what cannot be checked. Uninstallations are
@@ -68,27 +70,27 @@ struct Judge<'a> {
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn find(
+pub async fn find_refusals(
     cluster: &Cluster,
     plans: &mut [&mut InstallationPlan],
 ) -> Result<BTreeSet<(usize, ObjectKey)>, EngineError> {
     let verdicts = {
         let all: Vec<&InstallationPlan> = plans.iter().map(|plan| &**plan).collect();
-        let planned = Planned::of(&all);
-        let judges = all.iter().map(|plan| Judge {
+        let planned = CommandPlans::new(&all);
+        let judges = all.iter().map(|plan| PlanCheck {
             plan,
-            run: DryRun::of(cluster, plan),
+            run: PlanDryRun::new(cluster, plan),
             planned: &planned,
         });
-        let judges: Vec<Judge<'_>> = judges.collect();
+        let judges: Vec<PlanCheck<'_>> = judges.collect();
         let writes = judges.iter().enumerate().flat_map(|(part, judge)| {
-            let writes = writes(judge.plan).into_iter();
+            let writes = list_writes(judge.plan).into_iter();
             writes.map(move |write| (part, judge, write))
         });
-        let writes: Vec<(usize, &Judge<'_>, Write<'_>)> = writes.collect();
-        let verdicts: Vec<(usize, ObjectKey, Vec<Verdict>)> = stream::iter(writes)
+        let writes: Vec<(usize, &PlanCheck<'_>, PlannedWrite<'_>)> = writes.collect();
+        let verdicts: Vec<(usize, ObjectKey, Vec<WriteVerdict>)> = stream::iter(writes)
             .map(async |(part, judge, write)| {
-                let verdicts = judge.write(write).await?;
+                let verdicts = judge.check_write(write).await?;
                 Ok::<_, EngineError>((part, write.key().clone(), verdicts))
             })
             .buffered(cluster.concurrency())
@@ -100,10 +102,10 @@ pub async fn find(
     for (part, key, verdicts) in verdicts {
         if let Some(plan) = plans.get_mut(part) {
             for verdict in verdicts {
-                if matches!(verdict, Verdict::InPlace(_)) {
+                if matches!(verdict, WriteVerdict::InPlace(_)) {
                     in_place.insert((part, key.clone()));
                 }
-                note(plan, &key, verdict);
+                add_verdict(plan, &key, verdict);
             }
         }
     }
@@ -117,54 +119,54 @@ pub async fn find(
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn of_removal(
+pub async fn find_removal_refusals(
     cluster: &Cluster,
     plan: &InstallationPlan,
     record: &AddonInstallation,
-) -> Result<Vec<Refusal>, EngineError> {
-    let planned = Planned::of(&[plan]);
-    let judge = Judge {
+) -> Result<Vec<RefusedWrite>, EngineError> {
+    let planned = CommandPlans::new(&[plan]);
+    let judge = PlanCheck {
         plan,
-        run: DryRun::of(cluster, plan),
+        run: PlanDryRun::new(cluster, plan),
         planned: &planned,
     };
     let deletions = plan.prune.iter().flatten();
-    let verdicts: Vec<Option<Verdict>> = stream::iter(deletions)
-        .map(async |deletion| judge.deletion(deletion).await)
+    let verdicts: Vec<Option<WriteVerdict>> = stream::iter(deletions)
+        .map(async |deletion| judge.check_deletion(deletion).await)
         .buffered(cluster.concurrency())
         .try_collect()
         .await?;
     let asked = record::delete(cluster, record, true).await;
-    let of_record = judge.deleted(&record::key(&plan.installation), asked)?;
+    let of_record = judge.deletion_verdict(&record::key(&plan.installation), asked)?;
     let verdicts = verdicts.into_iter().chain([of_record]).flatten();
     let refused = verdicts.filter_map(|verdict| match verdict {
-        Verdict::Refused(refusal) => Some(refusal),
+        WriteVerdict::Refused(refusal) => Some(refusal),
         _ => None,
     });
     Ok(refused.collect())
 }
 
 /// Returns the writes that are checked; none if only owners change.
-fn writes(plan: &InstallationPlan) -> Vec<Write<'_>> {
-    if plan.verb == Verb::Adopt || plan.verb.ends() {
+fn list_writes(plan: &InstallationPlan) -> Vec<PlannedWrite<'_>> {
+    if plan.verb == Verb::Adopt || plan.verb.ends_installation() {
         return Vec::new();
     }
-    let steps = plan.steps.iter().map(Write::Apply);
-    let deletions = plan.prune.iter().flatten().map(Write::Delete);
+    let steps = plan.steps.iter().map(PlannedWrite::Apply);
+    let deletions = plan.prune.iter().flatten().map(PlannedWrite::Delete);
     steps.chain(deletions).collect()
 }
 
 /// Adds a verdict to the plan.
-fn note(plan: &mut InstallationPlan, key: &ObjectKey, verdict: Verdict) {
+fn add_verdict(plan: &mut InstallationPlan, key: &ObjectKey, verdict: WriteVerdict) {
     let mask = plan.mask.clone();
     let found = plan.steps.binary_search_by(|step| step.target.key.cmp(key));
     let step = found.ok().and_then(|at| plan.steps.get_mut(at));
     match verdict {
-        Verdict::Recreate(mut recreation) => {
+        WriteVerdict::Recreate(mut recreation) => {
             for field in &mut recreation.fields {
-                field.rule = mask.text(&field.rule);
+                field.rule = mask.mask_text(&field.rule);
             }
-            let mut deleted = recreation.deleted();
+            let mut deleted = recreation.deleted_keys();
             let is_named = deleted.all(|key| plan.may_go_first.contains(key));
             drop(deleted);
             if let Some(step) = step.filter(|_| is_named) {
@@ -172,28 +174,28 @@ fn note(plan: &mut InstallationPlan, key: &ObjectKey, verdict: Verdict) {
             }
             plan.recreations.push(recreation);
         }
-        Verdict::Unjudged(unjudged) => plan.unjudged.push(unjudged),
-        Verdict::Refused(mut refusal) => {
-            refusal.message = mask.text(&refusal.message);
+        WriteVerdict::Unjudged(unjudged) => plan.unjudged.push(unjudged),
+        WriteVerdict::Refused(mut refusal) => {
+            refusal.message = mask.mask_text(&refusal.message);
             plan.refused.push(refusal);
         }
-        Verdict::Waits(holders) => {
+        WriteVerdict::Waits(holders) => {
             let names: Vec<String> = holders.iter().map(ToString::to_string).collect();
             if let Some(step) = step {
-                let holders = holders.into_iter().map(Holder::Applied);
+                let holders = holders.into_iter().map(ResourceHolder::Applied);
                 step.policy.holders.extend(holders);
             }
-            plan.unjudged.push(Unjudged {
+            plan.unjudged.push(UnjudgedWrite {
                 key: key.clone(),
                 why: format!("{} gives up what it needs", names.join(", ")),
-                is_coming: true,
+                is_created_by_command: true,
             });
         }
-        Verdict::InPlace(lines) => {
-            let lines = lines.iter().map(|line| mask.text(line));
+        WriteVerdict::InPlace(lines) => {
+            let lines = lines.iter().map(|line| mask.mask_text(line));
             plan.warnings.extend(lines);
         }
-        Verdict::Unchanged => {
+        WriteVerdict::Unchanged => {
             if let Some(step) = step {
                 step.action = Action::Refresh;
             }
@@ -205,30 +207,30 @@ fn note(plan: &mut InstallationPlan, key: &ObjectKey, verdict: Verdict) {
 fn refuse_swaps(plan: &mut InstallationPlan) {
     let waits = |step: &Step, other: &ObjectKey| {
         let mut holders = step.policy.holders.iter();
-        holders.any(|holder| matches!(holder, Holder::Applied(key) if key == other))
+        holders.any(|holder| matches!(holder, ResourceHolder::Applied(key) if key == other))
     };
     let mut swaps = Vec::new();
     for step in &plan.steps {
         let key = &step.target.key;
-        let others = step.policy.holders.iter().map(Holder::key);
+        let others = step.policy.holders.iter().map(ResourceHolder::key);
         let mut others = others.filter_map(|other| plan.step(other));
         if let Some(other) = others.find(|other| waits(other, key)) {
             swaps.push((key.clone(), other.target.key.clone()));
         }
     }
     for (key, other) in swaps {
-        plan.refused.push(Refusal {
+        plan.refused.push(RefusedWrite {
             message: format!(
                 "it needs what {other} has, and the other way round: give one of them something else first"
             ),
             key,
-            cause: Cause::Other,
+            cause: FailureCause::Other,
             remedy: None,
         });
     }
 }
 
-impl<'a> Write<'a> {
+impl<'a> PlannedWrite<'a> {
     fn key(&self) -> &'a ObjectKey {
         match self {
             Self::Apply(step) => &step.target.key,
@@ -237,30 +239,32 @@ impl<'a> Write<'a> {
     }
 }
 
-impl Judge<'_> {
-    async fn write(&self, write: Write<'_>) -> Result<Vec<Verdict>, EngineError> {
+impl PlanCheck<'_> {
+    async fn check_write(&self, write: PlannedWrite<'_>) -> Result<Vec<WriteVerdict>, EngineError> {
         match write {
-            Write::Apply(step) => self.step(step).await,
-            Write::Delete(deletion) => Ok(self.deletion(deletion).await?.into_iter().collect()),
+            PlannedWrite::Apply(step) => self.check_step(step).await,
+            PlannedWrite::Delete(deletion) => {
+                Ok(self.check_deletion(deletion).await?.into_iter().collect())
+            }
         }
     }
 
-    async fn step(&self, step: &Step) -> Result<Vec<Verdict>, EngineError> {
+    async fn check_step(&self, step: &Step) -> Result<Vec<WriteVerdict>, EngineError> {
         let key = &step.target.key;
         let mut verdicts = Vec::new();
-        if let Some(held) = held::address(self.run.cluster, step).await? {
-            verdicts.extend(self.held(step, vec![held]));
+        if let Some(held) = held::find_address_holder(self.run.cluster, step).await? {
+            verdicts.extend(self.holder_verdicts(step, vec![held]));
         }
-        if let Some((other, single)) = self.planned.rival(step) {
-            verdicts.push(Verdict::Refused(Refusal {
+        if let Some((other, single)) = self.planned.find_rival(step) {
+            verdicts.push(WriteVerdict::Refused(RefusedWrite {
                 key: key.clone(),
                 message: format!("{other} asks for {single} as well, which only one can have"),
-                cause: Cause::Other,
+                cause: FailureCause::Other,
                 remedy: None,
             }));
         }
-        if let Some(why) = self.planned.comes_later(step) {
-            verdicts.push(unjudged(key, why, true));
+        if let Some(why) = self.planned.reason_not_checkable(step) {
+            verdicts.push(unjudged_verdict(key, why, true));
             return Ok(verdicts);
         }
         // An impossible CRD is refused as a breakage.
@@ -271,22 +275,22 @@ impl Judge<'_> {
         let of_step = match step.action {
             Action::Create => match self.run.create(step).await {
                 Ok(()) => Vec::new(),
-                Err(error) => self.refused(step, None, error).await?,
+                Err(error) => self.refusal_verdicts(step, None, error).await?,
             },
-            _ => self.change(step).await?,
+            _ => self.check_change(step).await?,
         };
         verdicts.extend(of_step);
         Ok(verdicts)
     }
 
     /// Checks the change of an existing object. A CRD that loses stored versions is checked in its transitional and in its final form.
-    async fn change(&self, step: &Step) -> Result<Vec<Verdict>, EngineError> {
+    async fn check_change(&self, step: &Step) -> Result<Vec<WriteVerdict>, EngineError> {
         let key = &step.target.key;
-        let live = readable(self.run.cluster, step).await?;
+        let live = read_live(self.run.cluster, step).await?;
         let live = live.as_ref();
         let answer = match self.run.apply(&without_autoscaler(step), live).await {
             Ok(answer) => answer.object,
-            Err(error) => return self.refused(step, live, error).await,
+            Err(error) => return self.refusal_verdicts(step, live, error).await,
         };
         let mut migrations = self.plan.migrations.iter();
         if let Some(migration) = migrations.find(|migration| migration.definition == *key) {
@@ -297,7 +301,7 @@ impl Judge<'_> {
             return match self.run.apply(&last, live).await {
                 Ok(_) => Ok(Vec::new()),
                 Err(error) => match without_stored_versions(error) {
-                    Some(error) => self.refused(&last, live, error).await,
+                    Some(error) => self.refusal_verdicts(&last, live, error).await,
                     None => Ok(Vec::new()),
                 },
             };
@@ -307,54 +311,58 @@ impl Judge<'_> {
         };
         let manager = &self.run.manager;
         let unchanged = may_be_unchanged(self.plan, step) && is_unchanged(live, &answer, manager);
-        let unchanged = unchanged.then_some(Verdict::Unchanged);
-        let stays = stays(step, live, &answer, manager);
+        let unchanged = unchanged.then_some(WriteVerdict::Unchanged);
+        let stays = describe_staying_fields(step, live, &answer, manager);
         Ok(unchanged
             .into_iter()
-            .chain([Verdict::InPlace(stays)])
+            .chain([WriteVerdict::InPlace(stays)])
             .collect())
     }
 
     /// Returns the verdicts for a step that the server refuses.
-    async fn refused(
+    async fn refusal_verdicts(
         &self,
         step: &Step,
         live: Option<&Value>,
         error: EngineError,
-    ) -> Result<Vec<Verdict>, EngineError> {
-        let error = reachable(error)?;
+    ) -> Result<Vec<WriteVerdict>, EngineError> {
+        let error = require_answer(error)?;
         let key = &step.target.key;
-        if let Some(why) = self.planned.unjudged(step, &error) {
-            return Ok(vec![unjudged(key, why, true)]);
+        if let Some(why) = self.planned.reason_unjudged(step, &error) {
+            return Ok(vec![unjudged_verdict(key, why, true)]);
         }
         let (plan, cluster) = (self.plan, self.run.cluster);
-        if let Some(held) = held::of_refusal(cluster, self.planned, plan, step, &error).await? {
-            return Ok(self.held(step, held));
+        if let Some(held) =
+            held::find_held_fields(cluster, self.planned, plan, step, &error).await?
+        {
+            return Ok(self.holder_verdicts(step, held));
         }
-        if let Some(why) = self.planned.lifted(key, &error, false) {
-            return Ok(vec![unjudged(key, why, true)]);
+        if let Some(why) = self.planned.reason_lifted(key, &error, false) {
+            return Ok(vec![unjudged_verdict(key, why, true)]);
         }
         if matches!(error, EngineError::Invalid { .. }) && has_former_owner(step) {
             let why = "the fields of its former owner go first".to_owned();
-            return Ok(vec![unjudged(key, why, true)]);
+            return Ok(vec![unjudged_verdict(key, why, true)]);
         }
         let fields: Vec<FixedField> = match error {
             EngineError::Immutable { object, causes } if step.action == Action::Create => {
                 return Ok(vec![
-                    self.refusal(step, EngineError::Invalid { object, causes }),
+                    self.refused_verdict(step, EngineError::Invalid { object, causes }),
                 ]);
             }
-            EngineError::Immutable { causes, .. } => precise::causes(cluster, step, causes)
+            EngineError::Immutable { causes, .. } => precise::name_fields(cluster, step, causes)
                 .await
                 .into_iter()
-                .map(field)
+                .map(to_fixed_field)
                 .collect(),
-            error => match hidden_by(&error) {
-                Some(why) => match live.and_then(|live| table::changed(key, live, &step.object)) {
+            error => match reason_not_checked(&error) {
+                Some(why) => match live
+                    .and_then(|live| table::find_changed_fields(key, live, &step.object))
+                {
                     Some(fields) => fields,
-                    None => return Ok(vec![unjudged(key, why.to_owned(), false)]),
+                    None => return Ok(vec![unjudged_verdict(key, why.to_owned(), false)]),
                 },
-                None => return Ok(vec![self.refusal(step, error)]),
+                None => return Ok(vec![self.refused_verdict(step, error)]),
             },
         };
         if fields.is_empty() {
@@ -363,107 +371,112 @@ impl Judge<'_> {
         let mut recreation = Recreation::new(plan, key, fields);
         if recreation.obstacle.is_none() && is_stateful(key) {
             let loses = live.is_some_and(|live| loses_claims(live, &step.object));
-            recreation.obstacle = loses.then_some(Obstacle::Claims);
+            recreation.obstacle = loses.then_some(RecreationObstacle::Claims);
         }
-        Ok(vec![Verdict::Recreate(recreation)])
+        Ok(vec![WriteVerdict::Recreate(recreation)])
     }
 
-    fn refusal(&self, step: &Step, error: EngineError) -> Verdict {
+    fn refused_verdict(&self, step: &Step, error: EngineError) -> WriteVerdict {
         let error = explain(error, step);
-        Verdict::Refused(Refusal {
+        WriteVerdict::Refused(RefusedWrite {
             key: step.target.key.clone(),
-            message: error.words(),
+            message: error.describe(),
             cause: error.cause(),
             remedy: error.remedy(),
         })
     }
 
     /// Returns the verdicts for a step that needs what other objects hold.
-    fn held(&self, step: &Step, held: Vec<Held>) -> Vec<Verdict> {
+    fn holder_verdicts(&self, step: &Step, held: Vec<HeldField>) -> Vec<WriteVerdict> {
         let key = &step.target.key;
         let (mut deletions, mut applied) = (Vec::new(), Vec::new());
         for one in &held {
             let Some(holder) = &one.holder else {
-                return vec![Verdict::Refused(held::refusal(key, &held))];
+                return vec![WriteVerdict::Refused(held::held_refusal(key, &held))];
             };
             let mut pruned = self.plan.prune.iter().flatten();
             let pruned = pruned.find(|deletion| deletion.target.key == *holder);
-            match pruned.filter(|_| KeptKind::of(holder).is_none()) {
+            match pruned.filter(|_| KeptKind::from_key(holder).is_none()) {
                 Some(deletion) if !deletions.contains(deletion) => deletions.push(deletion.clone()),
                 Some(_) => {}
                 None if self.planned.applies(holder) => applied.push(holder.clone()),
                 None => {
-                    let mut refusal = held::refusal(key, &held);
-                    if let Some(other) = self.planned.prunes(holder) {
+                    let mut refusal = held::held_refusal(key, &held);
+                    if let Some(other) = self.planned.find_pruning(holder) {
                         let hint = format!("; {} prunes {holder}: upgrade it first", other.name);
                         refusal.message.push_str(&hint);
                     }
-                    return vec![Verdict::Refused(refusal)];
+                    return vec![WriteVerdict::Refused(refusal)];
                 }
             }
         }
         let mut verdicts = Vec::new();
         if !applied.is_empty() {
             applied.dedup();
-            verdicts.push(Verdict::Waits(applied));
+            verdicts.push(WriteVerdict::Waits(applied));
         }
         if !deletions.is_empty() {
             let fields = held.into_iter().map(|one| one.field).collect();
-            verdicts.push(Verdict::Recreate(Recreation::held(key, fields, deletions)));
+            verdicts.push(WriteVerdict::Recreate(Recreation::with_holders(
+                key, fields, deletions,
+            )));
         }
         verdicts
     }
 
-    async fn deletion(&self, deletion: &Deletion) -> Result<Option<Verdict>, EngineError> {
+    async fn check_deletion(
+        &self,
+        deletion: &Deletion,
+    ) -> Result<Option<WriteVerdict>, EngineError> {
         let (target, uid) = (&deletion.target, &deletion.uid);
-        let collection = Collection::of(target);
+        let collection = Collection::from_target(target);
         let name = &target.key.name;
         let asked = delete::dry_run(self.run.cluster, &collection, name, uid).await;
-        self.deleted(&target.key, asked)
+        self.deletion_verdict(&target.key, asked)
     }
 
     /// Returns the verdict for the dry run of a deletion.
-    fn deleted(
+    fn deletion_verdict(
         &self,
         key: &ObjectKey,
         asked: Result<(), EngineError>,
-    ) -> Result<Option<Verdict>, EngineError> {
+    ) -> Result<Option<WriteVerdict>, EngineError> {
         let Err(error) = asked else {
             return Ok(None);
         };
-        let error = reachable(error)?;
-        if let Some(why) = self.planned.lifted(key, &error, true) {
-            return Ok(Some(unjudged(key, why, true)));
+        let error = require_answer(error)?;
+        if let Some(why) = self.planned.reason_lifted(key, &error, true) {
+            return Ok(Some(unjudged_verdict(key, why, true)));
         }
-        if let Some(why) = hidden_by(&error) {
-            return Ok(Some(unjudged(key, why.to_owned(), false)));
+        if let Some(why) = reason_not_checked(&error) {
+            return Ok(Some(unjudged_verdict(key, why.to_owned(), false)));
         }
-        Ok(Some(Verdict::Refused(Refusal {
+        Ok(Some(WriteVerdict::Refused(RefusedWrite {
             key: key.clone(),
-            message: format!("cannot be deleted: {}", plain(&error.words())),
+            message: format!("cannot be deleted: {}", strip_object(&error.describe())),
             cause: error.cause(),
             remedy: None,
         })))
     }
 }
 
-fn unjudged(key: &ObjectKey, why: String, is_coming: bool) -> Verdict {
-    Verdict::Unjudged(Unjudged {
+fn unjudged_verdict(key: &ObjectKey, why: String, is_coming: bool) -> WriteVerdict {
+    WriteVerdict::Unjudged(UnjudgedWrite {
         key: key.clone(),
         why,
-        is_coming,
+        is_created_by_command: is_coming,
     })
 }
 
 /// Returns an error that is an answer of the server; fails with one that is not.
-fn reachable(error: EngineError) -> Result<EngineError, EngineError> {
+fn require_answer(error: EngineError) -> Result<EngineError, EngineError> {
     match error {
         EngineError::Unreachable { .. } | EngineError::Unauthorized { .. } => Err(error),
         error => Ok(error),
     }
 }
 
-fn field(cause: FieldCause) -> FixedField {
+fn to_fixed_field(cause: FieldCause) -> FixedField {
     FixedField {
         field: cause.field,
         rule: cause.message,
@@ -500,13 +513,13 @@ fn without_stored_versions(error: EngineError) -> Option<EngineError> {
 }
 
 /// Returns why the server could not check a write that it may accept later.
-fn hidden_by(error: &EngineError) -> Option<&'static str> {
+fn reason_not_checked(error: &EngineError) -> Option<&'static str> {
     match error {
         error if is_silent_webhook(error) => Some("an admission webhook does not answer"),
         EngineError::Api { message, .. } if message.contains("does not support dry run") => {
             Some("an admission webhook takes no dry runs")
         }
-        error if error.is_of_schema() => None,
+        error if error.is_schema_mismatch() => None,
         EngineError::Api {
             code: 429 | 500..=599,
             ..
@@ -542,17 +555,25 @@ fn is_unchanged(live: &Value, wanted: &Value, manager: &str) -> bool {
 }
 
 /// Describes the fields that stay although the manifest changes them.
-fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Vec<String> {
+fn describe_staying_fields(
+    step: &Step,
+    live: &Value,
+    answer: &Value,
+    manager: &str,
+) -> Vec<String> {
     let key = &step.target.key;
     let fitted = fit::fit(key, &step.object, &step.policy, live, manager);
-    let kept = fitted.kept.iter().map(|kept| fitting::words(step, kept));
-    let still = fit::still_there(key, live, answer, manager);
-    let more = still.len().saturating_sub(MOST);
-    let still = still.iter().take(MOST).map(|field| {
+    let kept = fitted
+        .kept
+        .iter()
+        .map(|kept| fitting::describe_kept(step, kept));
+    let still = fit::find_co_owned_fields(key, live, answer, manager);
+    let more = still.len().saturating_sub(MAX_NAMED_FIELDS);
+    let still = still.iter().take(MAX_NAMED_FIELDS).map(|field| {
         let value = if key.is_secret() {
             String::new()
         } else {
-            format!(" {}", Conflict::value(Some(&field.value)))
+            format!(" {}", Conflict::describe_value(Some(&field.value)))
         };
         let verb = if field.owners.len() == 1 {
             "sets"
@@ -571,9 +592,9 @@ fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Vec<String
 }
 
 /// Reads the whole live object; `None` if it does not exist or may not be read.
-async fn readable(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
-    match live::object(cluster, step).await {
-        Err(error) => reachable(error).map(|_| None),
+async fn read_live(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
+    match live::read_step_object(cluster, step).await {
+        Err(error) => require_answer(error).map(|_| None),
         found => found,
     }
 }

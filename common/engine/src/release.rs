@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use addons_plan::prune::Obstacle;
+use addons_plan::prune::PruneObstacle;
 use addons_plan::release_records::ReleaseRecords;
 use common::api::installation::{HelmRecord, HelmRelease};
 use common::api::names::LABEL_OWNER;
 
 use super::address::Collection;
 use super::cluster::Cluster;
-use super::delete::{Doomed, Propagation, delete};
+use super::delete::{DeletionTarget, Propagation, delete};
 use super::error::EngineError;
-use super::meta::Metadata;
-use super::request::{Call, JSON};
+use super::meta::LiveMetadata;
+use super::request::{ApiCall, JSON};
 use super::snapshot::read_selected;
 
 /// Who installed a release, as its records say.
@@ -57,13 +57,13 @@ pub async fn records(
     known: &[HelmRecord],
 ) -> Result<Vec<HelmRecord>, EngineError> {
     #[derive(Deserialize)]
-    struct Content {
-        metadata: Metadata,
+    struct ReleaseContent {
+        metadata: LiveMetadata,
         #[serde(default)]
         data: BTreeMap<String, String>,
     }
     let mut records = Vec::new();
-    for Metadata {
+    for LiveMetadata {
         name,
         uid,
         resource_version,
@@ -77,8 +77,8 @@ pub async fn records(
             records.push(known.clone());
             continue;
         }
-        let call = Call::get(&collection(release), &name, JSON);
-        let found = match cluster.send::<Content>(call).await {
+        let call = ApiCall::get(&collection(release), &name, JSON);
+        let found = match cluster.send::<ReleaseContent>(call).await {
             Ok(answer) => answer.object,
             Err(error) if error.is_not_found() => continue,
             Err(error) => return Err(error),
@@ -120,23 +120,26 @@ pub(super) async fn forget(
 ) -> Result<(), EngineError> {
     let collection = collection(release);
     for record in left {
-        let doomed = Doomed {
+        let doomed = DeletionTarget {
             collection: &collection,
             name: &record.name,
             uid: &record.uid,
             judged: &record.resource_version,
             propagation: Propagation::Background,
         };
-        let judge = |found: &Metadata| {
+        let judge = |found: &LiveMetadata| {
             let is_same = found.resource_version == record.resource_version;
-            (!is_same).then_some(Obstacle::ANOTHER)
+            (!is_same).then_some(PruneObstacle::ANOTHER)
         };
         delete(cluster, doomed, judge).await?;
     }
     Ok(())
 }
 
-async fn secrets(cluster: &Cluster, release: &HelmRelease) -> Result<Vec<Metadata>, EngineError> {
+async fn secrets(
+    cluster: &Cluster,
+    release: &HelmRelease,
+) -> Result<Vec<LiveMetadata>, EngineError> {
     let selector = format!("owner=helm,name={}", release.name);
     let selectors = [("labelSelector", selector.as_str())];
     let found = read_selected(cluster, &collection(release), &selectors).await?;
@@ -144,5 +147,5 @@ async fn secrets(cluster: &Cluster, release: &HelmRelease) -> Result<Vec<Metadat
 }
 
 fn collection(release: &HelmRelease) -> Collection {
-    Collection::known("v1", "Secret", "secrets", Some(&release.namespace))
+    Collection::from_names("v1", "Secret", "secrets", Some(&release.namespace))
 }

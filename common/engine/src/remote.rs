@@ -8,10 +8,12 @@ use std::sync::Arc;
 use http::Uri;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-use common::address::{Scope, scope};
+use common::address::{AddressScope, scope};
 use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER};
 use common::target::kubeconfig::{self, KubeconfigError};
-use common::target::{KEYS, Location, Standing, StandingError, by_labels};
+use common::target::{
+    KEYS, KubeconfigLocation, NamespaceCluster, NamespaceClusterError, cluster_from_labels,
+};
 
 use super::cluster::Cluster;
 use super::error::EngineError;
@@ -24,7 +26,7 @@ pub(super) use renewal::Renewal;
 pub enum RemoteError {
     /// The labels do not say which cluster the namespace stands for.
     #[error(transparent)]
-    Standing(#[from] StandingError),
+    Standing(#[from] NamespaceClusterError),
     /// The Secret does not exist. This never means this cluster.
     #[error(
         "namespace {namespace} stands for another cluster, whose kubeconfig is to be in Secret {secret}: there is no such Secret"
@@ -82,7 +84,7 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    fn unusable(namespace: &str, location: &Location) -> Self {
+    fn unusable(namespace: &str, location: &KubeconfigLocation) -> Self {
         Self::Unusable {
             namespace: namespace.to_owned(),
             secret: location.secret.clone(),
@@ -91,7 +93,7 @@ impl RemoteError {
 }
 
 /// A kubeconfig that passed the checks, and the revision of its Secret.
-struct Checked {
+struct CheckedKubeconfig {
     config: Config,
     revision: String,
 }
@@ -100,10 +102,13 @@ struct Checked {
 ///
 /// # Errors
 /// Those of the request; [`StandingError`].
-pub async fn standing(home: &Cluster, namespace: &str) -> Result<Standing, RemoteError> {
+pub async fn read_standing(
+    home: &Cluster,
+    namespace: &str,
+) -> Result<NamespaceCluster, RemoteError> {
     match read_one(home, &namespace_collection(), namespace).await? {
-        Some(found) => Ok(by_labels(namespace, &found.labels)?),
-        None => Ok(Standing::Absent),
+        Some(found) => Ok(cluster_from_labels(namespace, &found.labels)?),
+        None => Ok(NamespaceCluster::NoNamespace),
     }
 }
 
@@ -115,40 +120,40 @@ pub async fn standing(home: &Cluster, namespace: &str) -> Result<Standing, Remot
 pub async fn connect(
     home: &Arc<Cluster>,
     namespace: &str,
-    location: &Location,
+    location: &KubeconfigLocation,
 ) -> Result<Cluster, RemoteError> {
-    let Checked { config, revision } = read(home, namespace, location).await?;
+    let CheckedKubeconfig { config, revision } = read_kubeconfig(home, namespace, location).await?;
     let cluster = Cluster::new(config, home.options().clone()).await;
     let cluster = cluster.map_err(|_| RemoteError::unusable(namespace, location))?;
     let renewal = Renewal::new(Arc::clone(home), namespace, location, revision);
-    let cluster = cluster.limited();
-    Ok(cluster.recorded_in(Arc::clone(home), Arc::new(renewal)))
+    let cluster = cluster.with_limits();
+    Ok(cluster.with_records_in(Arc::clone(home), Arc::new(renewal)))
 }
 
 /// Returns a connection to the same cluster as a cluster of its own, which holds the records of its installations itself.
 ///
 /// # Errors
 /// [`RemoteError`].
-pub async fn alone(
+pub async fn connect_alone(
     home: &Cluster,
     namespace: &str,
-    location: &Location,
+    location: &KubeconfigLocation,
 ) -> Result<Cluster, RemoteError> {
-    let Checked { config, .. } = read(home, namespace, location).await?;
+    let CheckedKubeconfig { config, .. } = read_kubeconfig(home, namespace, location).await?;
     let cluster = Cluster::new(config, home.options().clone()).await;
     let cluster = cluster.map_err(|_| RemoteError::unusable(namespace, location))?;
-    Ok(cluster.limited())
+    Ok(cluster.with_limits())
 }
 
 /// Reads the Secret, and checks its kubeconfig.
-async fn read(
+async fn read_kubeconfig(
     home: &Cluster,
     namespace: &str,
-    location: &Location,
-) -> Result<Checked, RemoteError> {
+    location: &KubeconfigLocation,
+) -> Result<CheckedKubeconfig, RemoteError> {
     let (of, secret) = (namespace, location.secret.clone());
     let namespace = namespace.to_owned();
-    let Some(found) = secret::of_source(home, of, &secret).await? else {
+    let Some(found) = secret::get_with_own_rights(home, of, &secret).await? else {
         return Err(RemoteError::NoSecret { namespace, secret });
     };
     let data = found.data.unwrap_or_default();
@@ -162,7 +167,7 @@ async fn read(
         key,
         source,
     };
-    let checked = match kubeconfig::checked(&text.0) {
+    let checked = match kubeconfig::read_kubeconfig(&text.0) {
         Ok(checked) => checked,
         Err(source) => return Err(refused(source)),
     };
@@ -171,30 +176,30 @@ async fn read(
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     let config = config.map_err(|_| unusable())?;
-    let is_near = is_near(&home.server).await;
-    for address in addresses(config.cluster_url.host().unwrap_or_default()).await {
+    let is_near = is_on_this_machine(&home.server).await;
+    for address in resolve_addresses(config.cluster_url.host().unwrap_or_default()).await {
         if let Err(source) = kubeconfig::check_address(address, is_near) {
             return Err(refused(source));
         }
     }
-    Ok(Checked {
+    Ok(CheckedKubeconfig {
         config,
         revision: found.metadata.resource_version.unwrap_or_default(),
     })
 }
 
 /// Returns whether a server is on this machine.
-async fn is_near(server: &str) -> bool {
+async fn is_on_this_machine(server: &str) -> bool {
     let host = server.parse::<Uri>();
     let host = host.ok().and_then(|url| url.host().map(str::to_owned));
-    let found = addresses(&host.unwrap_or_default()).await;
+    let found = resolve_addresses(&host.unwrap_or_default()).await;
     found
         .iter()
-        .any(|address| scope(*address) == Scope::Machine)
+        .any(|address| scope(*address) == AddressScope::Machine)
 }
 
 /// Returns the addresses of a host; none if its name cannot be resolved, because no connection is possible then.
-async fn addresses(host: &str) -> Vec<IpAddr> {
+async fn resolve_addresses(host: &str) -> Vec<IpAddr> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let found = tokio::net::lookup_host((host, 0)).await;
     found.into_iter().flatten().map(|it| it.ip()).collect()

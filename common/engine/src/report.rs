@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use addons_plan::conflicts::Conflict;
 use addons_plan::readiness::Readiness;
-pub use addons_plan::refusal::Cause;
+pub use addons_plan::refusal::FailureCause;
 use common::api::installation::{AddonInstallation, HelmRecord};
 use common::manifest::key::ObjectKey;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 use super::error::EngineError;
 
@@ -152,7 +152,7 @@ pub struct Failure {
     #[serde(skip)]
     pub recorded: String,
     /// The category of the failure.
-    pub cause: Cause,
+    pub cause: FailureCause,
     /// What became of the object.
     #[serde(skip)]
     pub fate: Fate,
@@ -174,8 +174,8 @@ impl Failure {
     pub(super) fn of(key: ObjectKey, error: &EngineError) -> Self {
         Self {
             key,
-            message: error.words(),
-            recorded: error.recorded(),
+            message: error.describe(),
+            recorded: error.describe_for_record(),
             fate: if error.is_uncertain() {
                 Fate::Uncertain
             } else {
@@ -191,7 +191,7 @@ impl Failure {
             key,
             recorded: readiness.message.clone(),
             message: readiness.message,
-            cause: Cause::Other,
+            cause: FailureCause::Other,
             fate: Fate::Applied,
         }
     }
@@ -223,13 +223,13 @@ impl Report {
     }
 
     /// The same without what comes from Secrets in messages of servers and of helm. Conflicts and our own words name no values.
-    pub(super) fn masked(mut self, mask: &Mask) -> Self {
+    pub(super) fn masked(mut self, mask: &SecretMask) -> Self {
         for failure in &mut self.failed {
-            failure.message = mask.text(&failure.message);
-            failure.recorded = mask.text(&failure.recorded);
+            failure.message = mask.mask_text(&failure.message);
+            failure.recorded = mask.mask_text(&failure.recorded);
         }
         for (_, readiness) in &mut self.not_ready {
-            readiness.message = mask.text(&readiness.message);
+            readiness.message = mask.mask_text(&readiness.message);
         }
         self
     }

@@ -24,7 +24,7 @@ use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
 use super::limits;
-use answered::Expected;
+use answered::ExpectedObject;
 use headers::{retry_after, warnings};
 
 pub(super) use headers::server_time;
@@ -55,7 +55,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// One request.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(super) struct ApiCall {
     method: Method,
     uri: String,
     body: Vec<u8>,
@@ -71,13 +71,13 @@ pub(super) struct Call {
     /// Whether it is sent with our own rights, even if the cluster acts as a ServiceAccount (semantics 16.6).
     own: bool,
     /// The object that the answer must contain; `None` if it may be another one, or none.
-    expected: Option<Expected>,
+    expected: Option<ExpectedObject>,
     pub(super) verb: &'static str,
     pub(super) resource: String,
     pub(super) object: String,
 }
 
-impl Call {
+impl ApiCall {
     /// GET of a path that is not an object: discovery, version.
     pub(super) fn path(path: impl Into<String>, accept: &'static str) -> Self {
         let uri = path.into();
@@ -101,7 +101,7 @@ impl Call {
 
     /// GET of one object.
     pub(super) fn get(collection: &Collection, name: &str, accept: &'static str) -> Self {
-        Self::on(collection, name, Method::GET, "get", accept)
+        Self::for_object(collection, name, Method::GET, "get", accept)
     }
 
     /// LIST of a collection.
@@ -110,7 +110,7 @@ impl Call {
             uri: collection.path(),
             object: collection.to_string(),
             expected: None,
-            ..Self::on(collection, "", Method::GET, "list", accept)
+            ..Self::for_object(collection, "", Method::GET, "list", accept)
         }
     }
 
@@ -119,13 +119,13 @@ impl Call {
         Self {
             uri: collection.path(),
             once: true,
-            ..Self::on(collection, name, Method::POST, "create", accept)
+            ..Self::for_object(collection, name, Method::POST, "create", accept)
         }
     }
 
     /// PUT of one object (a resourceVersion in it makes repetitions harmless).
     pub(super) fn replace(collection: &Collection, name: &str, accept: &'static str) -> Self {
-        Self::on(collection, name, Method::PUT, "update", accept)
+        Self::for_object(collection, name, Method::PUT, "update", accept)
     }
 
     /// PATCH of one object.
@@ -137,7 +137,7 @@ impl Call {
     ) -> Self {
         Self {
             content_type,
-            ..Self::on(collection, name, Method::PATCH, "patch", accept)
+            ..Self::for_object(collection, name, Method::PATCH, "patch", accept)
         }
     }
 
@@ -145,11 +145,11 @@ impl Call {
     pub(super) fn delete(collection: &Collection, name: &str) -> Self {
         Self {
             expected: None,
-            ..Self::on(collection, name, Method::DELETE, "delete", METADATA)
+            ..Self::for_object(collection, name, Method::DELETE, "delete", METADATA)
         }
     }
 
-    fn on(
+    fn for_object(
         collection: &Collection,
         name: &str,
         method: Method,
@@ -167,10 +167,10 @@ impl Call {
             first: false,
             urgent: false,
             own: false,
-            expected: Some(Expected::new(collection, name)),
+            expected: Some(ExpectedObject::new(collection, name)),
             verb,
             resource: collection.to_string(),
-            object: collection.object(name),
+            object: collection.describe_object(name),
         }
     }
 
@@ -223,7 +223,7 @@ impl Call {
     }
 
     /// Uses our own rights, whatever account the cluster acts as.
-    pub(super) fn own(mut self) -> Self {
+    pub(super) fn with_own_rights(mut self) -> Self {
         self.own = true;
         self
     }
@@ -265,7 +265,7 @@ impl Call {
 
 /// A successful response.
 #[derive(Debug)]
-pub(super) struct Answer<T> {
+pub(super) struct ServerAnswer<T> {
     /// The object of the response.
     pub(super) object: T,
     /// Whether the status was 201.
@@ -281,19 +281,20 @@ const GROUPS: &str = "/apis";
 
 /// The answer at [`GROUPS`].
 #[derive(Deserialize)]
-struct Groups {
+struct ApiGroupList {
     #[serde(default)]
     kind: String,
 }
 
 /// Parses a whole answer.
-fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    entrance::from_slice(bytes).map_err(|error| entrance::reason(bytes, &error, MAX_DEPTH))
+fn parse_whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    entrance::from_slice(bytes)
+        .map_err(|error| entrance::describe_refusal(bytes, &error, MAX_DEPTH))
 }
 
 /// The result of one try.
 enum Try<T> {
-    Done(Answer<T>),
+    Done(ServerAnswer<T>),
     Again {
         error: EngineError,
         after: Option<Duration>,
@@ -306,17 +307,17 @@ impl Cluster {
     /// Sends a request, repeats it within the limits of this module, and parses the answer as `T`.
     pub(super) async fn send<T: DeserializeOwned>(
         &self,
-        call: Call,
-    ) -> Result<Answer<T>, EngineError> {
-        self.exchange(call, whole).await
+        call: ApiCall,
+    ) -> Result<ServerAnswer<T>, EngineError> {
+        self.exchange(call, parse_whole).await
     }
 
     /// Like [`Cluster::send`], but `read` parses the answer. Its error describes the problem without repeating the answer.
     pub(super) async fn exchange<T>(
         &self,
-        mut call: Call,
+        mut call: ApiCall,
         read: impl Fn(&[u8]) -> Result<T, String>,
-    ) -> Result<Answer<T>, EngineError> {
+    ) -> Result<ServerAnswer<T>, EngineError> {
         let patience = if self.answered.load(Ordering::Relaxed) {
             PATIENCE_AFTER
         } else {
@@ -360,15 +361,18 @@ impl Cluster {
 
     /// Checks that our CRDs are really missing: the answer may come from a proxy, or from a load balancer without a backend. An API server
     /// lists its groups, or refuses to.
-    async fn check_discovery(&self, refused: &Call) -> Result<(), EngineError> {
-        let mut call = Call::path(GROUPS, JSON);
+    async fn check_discovery(&self, refused: &ApiCall) -> Result<(), EngineError> {
+        let mut call = ApiCall::path(GROUPS, JSON);
         (call.own, call.urgent) = (refused.own, refused.urgent);
-        let error = match self.attempt(&call, Body::empty(), &whole::<Groups>).await {
+        let error = match self
+            .attempt(&call, Body::empty(), &parse_whole::<ApiGroupList>)
+            .await
+        {
             Ok(Try::Done(answer)) if answer.object.kind == "APIGroupList" => return Ok(()),
             Err(EngineError::Forbidden { .. } | EngineError::Denied { .. }) => return Ok(()),
             Ok(Try::Done(answer)) => format!("a {:?}", answer.object.kind),
             Ok(Try::Again { error, .. }) => return Err(error),
-            Err(error) => error.words(),
+            Err(error) => error.describe(),
         };
         Err(EngineError::Unserved {
             what: format!("the server at {}", self.server),
@@ -380,7 +384,7 @@ impl Cluster {
 
     async fn attempt<T>(
         &self,
-        call: &Call,
+        call: &ApiCall,
         body: Body,
         read: &impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<Try<T>, EngineError> {
@@ -391,7 +395,11 @@ impl Cluster {
             false => self.permits.acquire().await.ok(),
         };
         let limit = self.options().request_timeout;
-        let client = if call.own { self.own() } else { self.client() };
+        let client = if call.own {
+            self.own_client()
+        } else {
+            self.client()
+        };
         let exchange = async {
             let sent = Timestamp::now();
             let response = client.send(request).await?;
@@ -420,14 +428,14 @@ impl Cluster {
         let bytes = received.bytes.as_slice();
         let weight = match self.limits().map(|limits| limits.check(bytes)) {
             Some(Ok(weight)) => weight,
-            Some(Err(too_much)) => return Err(too_much.error(&call.object)),
+            Some(Err(too_much)) => return Err(too_much.into_error(&call.object)),
             None => 0,
         };
         if !status.is_success() {
-            let error = classify::error(call, &self.server, status.as_u16(), bytes);
+            let error = classify::from_response(call, &self.server, status.as_u16(), bytes);
             return match status {
                 // The failure lasts until the CRD or its webhook changes.
-                _ if error.is_of_conversion() => Err(error),
+                _ if error.is_conversion_failure() => Err(error),
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Ok(Try::Again {
                     error,
                     after: retry_after(&headers),
@@ -446,7 +454,7 @@ impl Cluster {
         if let Some(expected) = &call.expected {
             expected.check(bytes).map_err(wrong)?;
         }
-        Ok(Try::Done(Answer {
+        Ok(Try::Done(ServerAnswer {
             object,
             created: status == StatusCode::CREATED,
             warnings: warnings(&headers),

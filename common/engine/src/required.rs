@@ -15,7 +15,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::served;
-use super::watch::{Selector, changes};
+use super::watch::{ObservedSelector, observe_changes};
 
 /// Pause before discovery is read after a change; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -28,7 +28,7 @@ const BLIND_PAUSE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Those of discovery.
-pub async fn missing(
+pub async fn find_missing(
     cluster: &Cluster,
     types: &[ResourceType],
 ) -> Result<Vec<ResourceType>, EngineError> {
@@ -37,7 +37,7 @@ pub async fn missing(
         let kinds = cluster.kinds(&BTreeSet::new()).await?;
         missing.retain(|wanted| !kinds.serves(wanted));
     }
-    look(cluster, &mut missing).await?;
+    refresh_missing(cluster, &mut missing).await?;
     Ok(missing)
 }
 
@@ -53,15 +53,15 @@ pub async fn wait(
     report: &(dyn Fn(&[ResourceType]) + Send + Sync),
 ) -> Result<Vec<ResourceType>, EngineError> {
     let deadline = Instant::now() + timeout;
-    let mut missing = missing(cluster, types).await?;
+    let mut missing = find_missing(cluster, types).await?;
     if missing.is_empty() {
         return Ok(missing);
     }
     report(&missing);
     let (changed, seen) = watch::channel(());
-    let definitions = notice(cluster, served::collection(), &changed);
-    let services = notice(cluster, api_services(), &changed);
-    let looking = until_served(cluster, &mut missing, seen, report);
+    let definitions = notify_changes(cluster, served::collection(), &changed);
+    let services = notify_changes(cluster, api_services(), &changed);
+    let looking = recheck_until_served(cluster, &mut missing, seen, report);
     let waited = timeout_at(deadline, async {
         tokio::select! {
             served = looking => served,
@@ -76,7 +76,7 @@ pub async fn wait(
 }
 
 /// Reads discovery after every change until nothing is missing.
-async fn until_served(
+async fn recheck_until_served(
     cluster: &Cluster,
     missing: &mut Vec<ResourceType>,
     mut seen: watch::Receiver<()>,
@@ -89,7 +89,7 @@ async fn until_served(
             sleep(pause).await;
             pause *= 2;
             let before = missing.len();
-            match look(cluster, missing).await {
+            match refresh_missing(cluster, missing).await {
                 Ok(()) if missing.is_empty() => return Ok(()),
                 Ok(()) if missing.len() < before => report(missing),
                 Ok(()) => {}
@@ -103,7 +103,10 @@ async fn until_served(
 }
 
 /// Removes the types that the server serves now, and refreshes the kinds in memory and on disk.
-async fn look(cluster: &Cluster, missing: &mut Vec<ResourceType>) -> Result<(), EngineError> {
+async fn refresh_missing(
+    cluster: &Cluster,
+    missing: &mut Vec<ResourceType>,
+) -> Result<(), EngineError> {
     if !missing.is_empty() {
         let kinds = cluster.kinds_now().await?;
         missing.retain(|wanted| !kinds.serves(wanted));
@@ -112,12 +115,12 @@ async fn look(cluster: &Cluster, missing: &mut Vec<ResourceType>) -> Result<(), 
 }
 
 /// Reports every change of a collection. If it may not be watched, reports a possible change at every interval.
-async fn notice(cluster: &Cluster, collection: Collection, changed: &watch::Sender<()>) {
+async fn notify_changes(cluster: &Cluster, collection: Collection, changed: &watch::Sender<()>) {
     let see = |_| {
         changed.send_replace(());
         false
     };
-    let _ = changes(cluster, &collection, Selector::All, see).await;
+    let _ = observe_changes(cluster, &collection, ObservedSelector::All, see).await;
     loop {
         sleep(BLIND_PAUSE).await;
         changed.send_replace(());
@@ -125,7 +128,7 @@ async fn notice(cluster: &Cluster, collection: Collection, changed: &watch::Send
 }
 
 fn api_services() -> Collection {
-    Collection::known(
+    Collection::from_names(
         "apiregistration.k8s.io/v1",
         "APIService",
         "apiservices",

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use addons_plan::history::{self, StoredRevision, TooLarge};
+use addons_plan::history::{self, RevisionTooLarge, StoredRevision};
 use common::api::installation::AddonInstallation;
 use common::api::names::{
     self, InstallationName, LABEL_OUTCOME, LABEL_REVISION_OF, OUTCOME_DONE, OUTCOME_FAILED,
@@ -18,9 +18,9 @@ use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::event::Event;
-use super::listing::one_page;
-use super::meta::{Metadata, Partial};
-use super::request::{Call, JSON, METADATA, METADATA_LIST};
+use super::listing::read_one_page;
+use super::meta::{LiveMetadata, PartialObject};
+use super::request::{ApiCall, JSON, METADATA, METADATA_LIST};
 use super::task::Task;
 use super::{delete, listing, record};
 
@@ -31,9 +31,9 @@ const TRIES: usize = 3;
 
 /// Why a revision is not stored.
 #[derive(Debug, thiserror::Error)]
-enum NotKept {
+enum RevisionError {
     #[error(transparent)]
-    TooLarge(#[from] TooLarge),
+    TooLarge(#[from] RevisionTooLarge),
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error("every number that was tried is taken")]
@@ -41,18 +41,18 @@ enum NotKept {
 }
 
 /// A revision of which only metadata was read.
-struct Found {
+struct ListedRevision {
     number: i64,
     is_done: bool,
     /// Whether it belongs to this installation, and not to a former one with the same name, whose revisions are about to be deleted.
     is_ours: bool,
-    metadata: Metadata,
+    metadata: LiveMetadata,
 }
 
 /// A whole revision.
 #[derive(Deserialize)]
-struct Whole {
-    metadata: Metadata,
+struct WholeRevision {
+    metadata: LiveMetadata,
     #[serde(default)]
     revision: i64,
     #[serde(default)]
@@ -69,11 +69,11 @@ pub async fn list(
 ) -> Result<Vec<StoredRevision>, EngineError> {
     let name = record::name(record);
     let collection = collection(&name.namespace);
-    let call = Call::list(&collection, JSON)
-        .own()
+    let call = ApiCall::list(&collection, JSON)
+        .with_own_rights()
         .query("labelSelector", &query_value(&selector(&name)));
-    let read = |text: &str| Ok(entrance::from_str::<Whole>(text).ok());
-    let found = listing::pages(cluster.home(), call, read).await?;
+    let read = |text: &str| Ok(entrance::from_str::<WholeRevision>(text).ok());
+    let found = listing::list_pages(cluster.home(), call, read).await?;
     let found = found.into_iter().flatten();
     let ours = found.filter(|one| owns(record, &one.metadata));
     let mut revisions: Vec<StoredRevision> = ours
@@ -90,13 +90,13 @@ pub async fn list(
 }
 
 /// Stores a revision for the operation that just ended, and deletes the oldest. A failure is a warning.
-pub(super) async fn keep(
+pub(super) async fn store_revision(
     cluster: &Cluster,
     task: &Task<'_>,
     record: &AddonInstallation,
     events: &(dyn Fn(Event) + Send + Sync),
 ) {
-    if let Err(why) = store(cluster, task, record).await {
+    if let Err(why) = try_store(cluster, task, record).await {
         let name = record::name(record);
         events(Event::Warning {
             key: ObjectKey {
@@ -110,14 +110,16 @@ pub(super) async fn keep(
     }
 }
 
-async fn store(
+async fn try_store(
     cluster: &Cluster,
     task: &Task<'_>,
     record: &AddonInstallation,
-) -> Result<(), NotKept> {
+) -> Result<(), RevisionError> {
     let status = record.status.as_ref();
     let ended = status.and_then(|status| status.history.first());
-    let (Some(entry), Some(operation), false) = (task.entry, ended, task.plan.verb.ends()) else {
+    let (Some(entry), Some(operation), false) =
+        (task.entry, ended, task.plan.verb.ends_installation())
+    else {
         return Ok(());
     };
     let before = task.wanted.status.as_ref();
@@ -130,12 +132,12 @@ async fn store(
         return Ok(());
     }
     let rollback_to = task.plan.revision;
-    let revision = StoredRevision::of(operation.clone(), task.wanted, entry, rollback_to);
+    let revision = StoredRevision::new(operation.clone(), task.wanted, entry, rollback_to);
     let data = revision.to_data()?;
     let is_first = before.is_none_or(|status| status.history.is_empty());
     let mut found = match is_first {
         true => Vec::new(),
-        false => find(cluster, record).await?,
+        false => list_metadata(cluster, record).await?,
     };
     for _ in 0..TRIES {
         let last = found.iter().map(|one| one.number).max();
@@ -145,9 +147,9 @@ async fn store(
             return delete_surplus(cluster, &record::name(record), found, operation.is_done())
                 .await;
         }
-        found = find(cluster, record).await?;
+        found = list_metadata(cluster, record).await?;
     }
-    Err(NotKept::Taken)
+    Err(RevisionError::Taken)
 }
 
 /// Creates a revision; `false` if its name is taken.
@@ -185,11 +187,11 @@ async fn create(
         "revision": number,
         "data": data,
     });
-    let call = Call::create(&collection(&owner.namespace), &name, METADATA)
-        .own()
+    let call = ApiCall::create(&collection(&owner.namespace), &name, METADATA)
+        .with_own_rights()
         .query("fieldManager", names::CLIENT)
         .body(revision.to_string().into_bytes());
-    match cluster.home().send::<Partial>(call).await {
+    match cluster.home().send::<PartialObject>(call).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_conflict() => Ok(false),
         Err(error) => Err(error),
@@ -200,24 +202,24 @@ async fn create(
 async fn delete_surplus(
     cluster: &Cluster,
     owner: &InstallationName,
-    mut found: Vec<Found>,
+    mut found: Vec<ListedRevision>,
     is_done: bool,
-) -> Result<(), NotKept> {
+) -> Result<(), RevisionError> {
     found.sort_by_key(|one| std::cmp::Reverse(one.number));
     let older = found
         .into_iter()
         .map(|one| (Some(one.metadata), one.is_done));
     let all = std::iter::once((None, is_done)).chain(older).collect();
-    for metadata in history::surplus::<Option<Metadata>>(all)
+    for metadata in history::select_surplus::<Option<LiveMetadata>>(all)
         .into_iter()
         .flatten()
     {
         let unchanged = json!({"uid": metadata.uid, "resourceVersion": metadata.resource_version});
-        let options = delete::options(unchanged, None);
-        let call = Call::delete(&collection(&owner.namespace), &metadata.name)
-            .own()
+        let options = delete::delete_options(unchanged, None);
+        let call = ApiCall::delete(&collection(&owner.namespace), &metadata.name)
+            .with_own_rights()
             .body(options.to_string().into_bytes());
-        match cluster.home().send::<Partial>(call).await {
+        match cluster.home().send::<PartialObject>(call).await {
             Ok(_) => {}
             // Another client deleted it.
             Err(error) if error.is_not_found() || error.is_conflict() => {}
@@ -228,27 +230,33 @@ async fn delete_surplus(
 }
 
 /// Returns the metadata of all revisions under the name of an installation.
-async fn find(cluster: &Cluster, record: &AddonInstallation) -> Result<Vec<Found>, EngineError> {
+async fn list_metadata(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<Vec<ListedRevision>, EngineError> {
     let name = record::name(record);
-    let call = Call::list(&collection(&name.namespace), METADATA_LIST)
-        .own()
+    let call = ApiCall::list(&collection(&name.namespace), METADATA_LIST)
+        .with_own_rights()
         .query("labelSelector", &query_value(&selector(&name)));
-    let listed = one_page::<Partial>(cluster.home(), call).await?;
+    let listed = read_one_page::<PartialObject>(cluster.home(), call).await?;
     let prefix = format!("{}.v", names::revision_stem(&name));
-    let found = listed.items.into_iter().filter_map(|Partial { metadata }| {
-        let outcome = metadata.labels.get(LABEL_OUTCOME).map(String::as_str);
-        Some(Found {
-            number: metadata.name.strip_prefix(&prefix)?.parse().ok()?,
-            is_done: outcome == Some(OUTCOME_DONE),
-            is_ours: owns(record, &metadata),
-            metadata,
-        })
-    });
+    let found = listed
+        .items
+        .into_iter()
+        .filter_map(|PartialObject { metadata }| {
+            let outcome = metadata.labels.get(LABEL_OUTCOME).map(String::as_str);
+            Some(ListedRevision {
+                number: metadata.name.strip_prefix(&prefix)?.parse().ok()?,
+                is_done: outcome == Some(OUTCOME_DONE),
+                is_ours: owns(record, &metadata),
+                metadata,
+            })
+        });
     Ok(found.collect())
 }
 
 /// Returns whether a record owns an object.
-fn owns(record: &AddonInstallation, metadata: &Metadata) -> bool {
+fn owns(record: &AddonInstallation, metadata: &LiveMetadata) -> bool {
     let uid = record.metadata.uid.as_deref();
     let mut owners = metadata.owner_references.iter();
     owners.any(|owner| uid == Some(owner.uid.as_str()))
@@ -259,7 +267,7 @@ fn selector(name: &InstallationName) -> String {
 }
 
 fn collection(namespace: &str) -> Collection {
-    Collection::known(API_VERSION, KIND, "controllerrevisions", Some(namespace))
+    Collection::from_names(API_VERSION, KIND, "controllerrevisions", Some(namespace))
 }
 
 #[cfg(test)]

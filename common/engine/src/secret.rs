@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON};
+use super::request::{ApiCall, JSON};
 
 /// Reads a Secret; `None` if it does not exist.
 ///
@@ -23,20 +23,20 @@ pub async fn get(
 ///
 /// # Errors
 /// Those of the request.
-pub async fn of_source(
+pub async fn get_with_own_rights(
     cluster: &Cluster,
     namespace: &str,
     name: &str,
 ) -> Result<Option<Secret>, EngineError> {
-    read(cluster, call(namespace, name).own()).await
+    read(cluster, call(namespace, name).with_own_rights()).await
 }
 
-fn call(namespace: &str, name: &str) -> Call {
-    let collection = Collection::known("v1", "Secret", "secrets", Some(namespace));
-    Call::get(&collection, name, JSON)
+fn call(namespace: &str, name: &str) -> ApiCall {
+    let collection = Collection::from_names("v1", "Secret", "secrets", Some(namespace));
+    ApiCall::get(&collection, name, JSON)
 }
 
-async fn read(cluster: &Cluster, call: Call) -> Result<Option<Secret>, EngineError> {
+async fn read(cluster: &Cluster, call: ApiCall) -> Result<Option<Secret>, EngineError> {
     match cluster.home().send::<Secret>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),

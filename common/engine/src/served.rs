@@ -9,14 +9,14 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use addons_plan::readiness::{Readiness, Status, assess};
+use addons_plan::readiness::{Readiness, ReadinessStatus, assess};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::discovery;
-use super::request::{Call, JSON};
+use super::request::{ApiCall, JSON};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -37,8 +37,8 @@ pub(super) struct Definition {
 
 impl Definition {
     /// Reads it from an applied CRD; `None` if the object is not a CRD.
-    pub(super) fn of(object: &Value) -> Option<Self> {
-        let mut definition = Self::named(&ObjectKey::of(object)?)?;
+    pub(super) fn from_object(object: &Value) -> Option<Self> {
+        let mut definition = Self::from_key(&ObjectKey::from_object(object)?)?;
         let kind = object.pointer("/spec/names/kind")?.as_str()?;
         let versions = object.pointer("/spec/versions")?.as_array()?.iter();
         definition.kinds = versions
@@ -55,7 +55,7 @@ impl Definition {
     }
 
     /// Derives it from the name alone, which is `PLURAL.GROUP`.
-    pub(super) fn named(key: &ObjectKey) -> Option<Self> {
+    pub(super) fn from_key(key: &ObjectKey) -> Option<Self> {
         if !is_definition(key) {
             return None;
         }
@@ -85,7 +85,7 @@ pub(super) fn is_definition(key: &ObjectKey) -> bool {
 
 /// Returns the collection of CRDs.
 pub(super) fn collection() -> Collection {
-    Collection::known(
+    Collection::from_names(
         "apiextensions.k8s.io/v1",
         "CustomResourceDefinition",
         "customresourcedefinitions",
@@ -106,7 +106,7 @@ pub(super) async fn wait(
     let mut failed = Vec::new();
     while !pending.is_empty() {
         if Instant::now() + pause > deadline {
-            let reason = readiness(Status::InProgress, "not served yet");
+            let reason = readiness(ReadinessStatus::InProgress, "not served yet");
             let late = pending.drain(..);
             failed.extend(late.map(|definition| (definition.key, reason.clone())));
             break;
@@ -117,14 +117,17 @@ pub(super) async fn wait(
             Ok(table) => pending.retain(|definition| {
                 let is_served = definition.is_in(&table);
                 if is_served {
-                    report(&definition.key, &readiness(Status::Current, "served"));
+                    report(
+                        &definition.key,
+                        &readiness(ReadinessStatus::Current, "served"),
+                    );
                 }
                 !is_served
             }),
             // A server that does not answer is asked again.
             Err(error) if error.is_uncertain() => {}
             Err(error) => {
-                let reason = readiness(Status::Failed, &error.to_string());
+                let reason = readiness(ReadinessStatus::Failed, &error.to_string());
                 let unseen = pending.drain(..);
                 failed.extend(unseen.map(|definition| (definition.key, reason.clone())));
             }
@@ -135,10 +138,10 @@ pub(super) async fn wait(
             looked = Some(Instant::now());
             let mut still = Vec::new();
             for definition in pending {
-                let reason = reason(cluster, &definition).await;
+                let reason = read_readiness(cluster, &definition).await;
                 report(&definition.key, &reason);
                 match reason.status {
-                    Status::Failed => failed.push((definition.key, reason)),
+                    ReadinessStatus::Failed => failed.push((definition.key, reason)),
                     _ => still.push(definition),
                 }
             }
@@ -149,22 +152,22 @@ pub(super) async fn wait(
 }
 
 /// Returns the readiness according to the status of the CRD.
-async fn reason(cluster: &Cluster, definition: &Definition) -> Readiness {
-    let call = Call::get(&collection(), &definition.key.name, JSON);
+async fn read_readiness(cluster: &Cluster, definition: &Definition) -> Readiness {
+    let call = ApiCall::get(&collection(), &definition.key.name, JSON);
     match cluster.send::<Value>(call).await {
         Ok(answer) => match assess(&answer.object) {
             Readiness {
-                status: Status::Current,
+                status: ReadinessStatus::Current,
                 ..
-            } => readiness(Status::InProgress, "established, not served yet"),
+            } => readiness(ReadinessStatus::InProgress, "established, not served yet"),
             other => other,
         },
-        Err(error) if error.is_not_found() => readiness(Status::Failed, "it is gone"),
-        Err(error) => readiness(Status::InProgress, &error.to_string()),
+        Err(error) if error.is_not_found() => readiness(ReadinessStatus::Failed, "it is gone"),
+        Err(error) => readiness(ReadinessStatus::InProgress, &error.to_string()),
     }
 }
 
-fn readiness(status: Status, message: &str) -> Readiness {
+fn readiness(status: ReadinessStatus, message: &str) -> Readiness {
     Readiness {
         status,
         message: message.to_owned(),
@@ -187,11 +190,11 @@ mod tests {
                     "scope": "Namespaced", "versions": versions},
             })
         };
-        let wanted = Definition::of(&crd(json!([
+        let wanted = Definition::from_object(&crd(json!([
             {"name": "v1", "served": true}, {"name": "v1beta1", "served": true}, {"name": "v1alpha2", "served": false},
         ])))
         .unwrap();
-        let named = Definition::named(&wanted.key).unwrap();
+        let named = Definition::from_key(&wanted.key).unwrap();
         let mut table = KindTable::default();
         assert!(!wanted.is_in(&table) && !named.is_in(&table));
         table.insert_crd(&crd(json!([{"name": "v1", "served": true}])));
@@ -199,6 +202,6 @@ mod tests {
         table.insert_crd(&crd(json!([{"name": "v1beta1", "served": true}])));
         assert!(wanted.is_in(&table));
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a.b"}});
-        assert_eq!(Definition::of(&pod), None);
+        assert_eq!(Definition::from_object(&pod), None);
     }
 }

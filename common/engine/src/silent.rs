@@ -10,7 +10,7 @@ use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON};
+use super::request::{ApiCall, JSON};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const VERSION: &str = "admissionregistration.k8s.io/v1";
@@ -27,7 +27,7 @@ const KINDS: [(&str, &str); 2] = [
 ];
 
 /// Returns the webhook configurations in an inventory.
-fn configurations(inventory: &Inventory) -> Vec<ObjectKey> {
+fn recorded_configurations(inventory: &Inventory) -> Vec<ObjectKey> {
     let keys = inventory.objects.keys();
     let is_configuration =
         |key: &&ObjectKey| key.group == GROUP && KINDS.iter().any(|(kind, _)| *kind == key.kind);
@@ -36,7 +36,7 @@ fn configurations(inventory: &Inventory) -> Vec<ObjectKey> {
 
 /// Explains the error of a write that failed because a webhook does not answer, if the installation has recorded the configuration of the
 /// webhook. Returns any other error unchanged.
-pub(super) async fn explain(
+pub(super) async fn explain_own_webhook(
     cluster: &Cluster,
     recorded: &Inventory,
     error: EngineError,
@@ -49,11 +49,11 @@ pub(super) async fn explain(
     else {
         return error;
     };
-    let Some(webhook) = called(message) else {
+    let Some(webhook) = failed_webhook(message) else {
         return error;
     };
-    for key in configurations(recorded) {
-        if has(cluster, &key, webhook).await {
+    for key in recorded_configurations(recorded) {
+        if contains_webhook(cluster, &key, webhook).await {
             return EngineError::OwnWebhook {
                 object: what.clone(),
                 message: format!(
@@ -68,19 +68,19 @@ pub(super) async fn explain(
 }
 
 /// Returns the webhook that did not answer.
-fn called(message: &str) -> Option<&str> {
+fn failed_webhook(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("failed calling webhook \"")?;
     Some(rest.split_once('"')?.0)
 }
 
 /// Returns whether a live configuration contains a webhook; `false` if it cannot be read.
-async fn has(cluster: &Cluster, key: &ObjectKey, webhook: &str) -> bool {
+async fn contains_webhook(cluster: &Cluster, key: &ObjectKey, webhook: &str) -> bool {
     let kinds = KINDS.iter().find(|(kind, _)| *kind == key.kind);
     let Some((kind, plural)) = kinds else {
         return false;
     };
-    let mut collection = Collection::known(VERSION, kind, plural, None);
-    let call = |at: &Collection| Call::get(at, &key.name, JSON);
+    let mut collection = Collection::from_names(VERSION, kind, plural, None);
+    let call = |at: &Collection| ApiCall::get(at, &key.name, JSON);
     let read = addressed::send::<Value>(cluster, &mut collection, &key.name, call).await;
     read.is_ok_and(|live| {
         let webhooks = live.object.get("webhooks").and_then(Value::as_array);
@@ -93,9 +93,9 @@ async fn has(cluster: &Cluster, key: &ObjectKey, webhook: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use addons_plan::changes::Remedy;
+    use addons_plan::changes::RefusalRemedy;
 
-    use super::super::fake::{self, Reply};
+    use super::super::fake::{self, FakeReply};
     use super::*;
 
     fn key(kind: &str, name: &str) -> ObjectKey {
@@ -131,13 +131,13 @@ mod tests {
                 false,
             ),
         ] {
-            let live: Reply = Some((200, &[], json!({"webhooks": webhooks})));
+            let live: FakeReply = Some((200, &[], json!({"webhooks": webhooks})));
             let (cluster, _) = fake::cluster(vec![live]);
             let ours = key("ValidatingWebhookConfiguration", "judges");
             let mut recorded = Inventory::default();
             recorded.objects.insert(ours.clone(), Default::default());
-            let error = explain(&cluster, &recorded, refused(code, message)).await;
-            let remedy = is_ours.then_some(Remedy::DeleteWebhooks(Box::new(ours)));
+            let error = explain_own_webhook(&cluster, &recorded, refused(code, message)).await;
+            let remedy = is_ours.then_some(RefusalRemedy::DeleteWebhooks(Box::new(ours)));
             assert_eq!(error.remedy(), remedy, "{message}");
             assert_eq!(
                 error.to_string().contains("part of this installation"),
@@ -157,7 +157,7 @@ mod tests {
         ] {
             inventory.objects.insert(key, Default::default());
         }
-        let found = configurations(&inventory);
+        let found = recorded_configurations(&inventory);
         let names: Vec<&str> = found.iter().map(|key| key.name.as_str()).collect();
         assert_eq!(names, ["c", "a"]);
     }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use addons_plan::gitops::Reconciler;
+use addons_plan::gitops::GitOpsReconciler;
 use addons_plan::prune::keep;
-use addons_plan::snapshot::{Controller, LiveObject, Reads, Snapshot, Unserved};
+use addons_plan::snapshot::{Controller, LiveObject, Snapshot, SnapshotRequest, UnservedKind};
 use common::api::names;
 use common::entrance;
 use common::manifest::key::{Gvk, ObjectKey};
@@ -20,13 +20,13 @@ use common::manifest::kinds::KindTable;
 
 use super::address::{Collection, query_value};
 use super::addressed;
-use super::autoscaler::{self, Scaled};
+use super::autoscaler::{self, ScaledTarget};
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::inhabited;
 use super::listing;
-use super::meta::{Metadata, Partial};
-use super::request::{Call, METADATA, METADATA_LIST};
+use super::meta::{LiveMetadata, PartialObject};
+use super::request::{ApiCall, METADATA, METADATA_LIST};
 
 /// Number of objects per page.
 const PAGE: &str = "500";
@@ -44,19 +44,19 @@ const AT_A_TIME: usize = 4;
 pub async fn read(
     cluster: &Cluster,
     mut kinds: Arc<KindTable>,
-    reads: &Reads,
+    reads: &SnapshotRequest,
 ) -> Result<(Arc<KindTable>, Snapshot), EngineError> {
-    let mut snapshot = by_kinds(cluster, &kinds, reads).await?;
+    let mut snapshot = read_by_kinds(cluster, &kinds, reads).await?;
     let is_old = |(group, kind): &(String, String)| kinds.preferred(group, kind).is_some();
     if snapshot.unserved.keys().any(is_old) {
         kinds = cluster.kinds_now().await?;
-        snapshot = by_kinds(cluster, &kinds, reads).await?;
+        snapshot = read_by_kinds(cluster, &kinds, reads).await?;
     }
     let recorded = reads.recorded.iter();
     let recorded: BTreeSet<_> = recorded.map(|key| (&key.group, &key.kind)).collect();
     for ((group, kind), unserved) in &mut snapshot.unserved {
         if recorded.contains(&(group, kind)) && kinds.preferred(group, kind).is_none() {
-            *unserved = addressed::unserved(cluster, &kinds, group, kind).await?;
+            *unserved = addressed::check_unserved(cluster, &kinds, group, kind).await?;
         }
     }
     let deletable = reads.deletable.iter();
@@ -74,12 +74,12 @@ pub async fn read(
 }
 
 /// Reads the objects with these kinds, whether they are up to date or not.
-async fn by_kinds(
+async fn read_by_kinds(
     cluster: &Cluster,
     kinds: &KindTable,
-    reads: &Reads,
+    reads: &SnapshotRequest,
 ) -> Result<Snapshot, EngineError> {
-    let Reads {
+    let SnapshotRequest {
         objects: keys,
         recorded,
         namespaces,
@@ -93,7 +93,7 @@ async fn by_kinds(
     let mut scaled = Vec::new();
     let mut reconciled = Vec::new();
     let mut snapshot = Snapshot::default();
-    let mut wanted = collections(kinds, keys, &mut snapshot);
+    let mut wanted = group_by_collection(kinds, keys, &mut snapshot);
     if !namespaces.is_empty() {
         wanted
             .entry(namespace_collection())
@@ -112,7 +112,7 @@ async fn by_kinds(
     for (collection, found) in found {
         let Gvk { group, kind, .. } = collection.gvk;
         let Some(found) = found else {
-            snapshot.unserved.insert((group, kind), not_served());
+            snapshot.unserved.insert((group, kind), unknown_unserved());
             continue;
         };
         let key_of = |name: &str| ObjectKey {
@@ -123,7 +123,9 @@ async fn by_kinds(
         };
         for (names, error) in found.unreadable {
             let keys = names.iter().map(|name| key_of(name)).collect();
-            snapshot.unreadable.extend(unread(keys, error, recorded)?);
+            snapshot
+                .unreadable
+                .extend(unreadable_recorded(keys, error, recorded)?);
         }
         for metadata in found.live {
             // A namespace that is being deleted has to be waited for and created again, so for the plan it does not exist.
@@ -135,35 +137,35 @@ async fn by_kinds(
             let key = key_of(&metadata.name);
             if keys.contains(&key) {
                 if replicas.contains(&key) {
-                    scaled.extend(Scaled::of(&key, &metadata.writers));
+                    scaled.extend(ScaledTarget::from_writers(&key, &metadata.writers));
                 }
                 if adoptable.contains(&key) {
                     let managers = metadata.writers.iter().map(|it| it.manager.as_str());
                     let (labels, annotations) = (&metadata.labels, &metadata.annotations);
-                    let named = Reconciler::named_by(labels, annotations, managers);
+                    let named = GitOpsReconciler::from_marks(labels, annotations, managers);
                     reconciled.extend(named.into_iter().map(|by| (key.clone(), by)));
                 }
-                snapshot.live.insert(key, live(metadata));
+                snapshot.live.insert(key, to_live_object(metadata));
             } else if has_owner(&metadata, owner) {
-                snapshot.unasked.insert(key, live(metadata));
+                snapshot.unrequested.insert(key, to_live_object(metadata));
             }
         }
     }
-    snapshot.autoscalers = autoscaler::of(cluster, kinds, scaled).await?;
-    for (key, by) in reconciler::live(cluster, kinds, reconciled).await? {
+    snapshot.autoscalers = autoscaler::find_scalers(cluster, kinds, scaled).await?;
+    for (key, by) in reconciler::find_live_reconcilers(cluster, kinds, reconciled).await? {
         let live = snapshot.live.entry(key);
         live.and_modify(|live| live.reconciled_by = Some(by));
     }
     Ok(snapshot)
 }
 
-fn not_served() -> Unserved {
-    Unserved::Unknown("the server does not serve it".to_owned())
+fn unknown_unserved() -> UnservedKind {
+    UnservedKind::Unknown("the server does not serve it".to_owned())
 }
 
 /// Returns recorded objects that cannot be read, with the reason. Fails if one is not recorded, because its owner, and whether it exists,
 /// are then unknown.
-fn unread(
+fn unreadable_recorded(
     keys: Vec<ObjectKey>,
     error: EngineError,
     recorded: &BTreeSet<ObjectKey>,
@@ -171,18 +173,18 @@ fn unread(
     if !keys.iter().all(|key| recorded.contains(key)) {
         return Err(error);
     }
-    let why = error.words();
+    let why = error.describe();
     Ok(keys.into_iter().map(move |key| (key, why.clone())))
 }
 
 /// Returns whether an object has this value of the owner label.
-fn has_owner(metadata: &Metadata, owner: Option<&str>) -> bool {
+fn has_owner(metadata: &LiveMetadata, owner: Option<&str>) -> bool {
     let label = metadata.labels.get(names::LABEL_OWNER);
     owner.is_some() && label.map(String::as_str) == owner
 }
 
 /// Returns the collections of objects, with their names; kinds that are not served are recorded in the snapshot.
-fn collections<'a>(
+fn group_by_collection<'a>(
     kinds: &KindTable,
     keys: &'a BTreeSet<ObjectKey>,
     snapshot: &mut Snapshot,
@@ -196,7 +198,7 @@ fn collections<'a>(
             }
             None => {
                 let unserved = (key.group.clone(), key.kind.clone());
-                snapshot.unserved.insert(unserved, not_served());
+                snapshot.unserved.insert(unserved, unknown_unserved());
             }
         }
     }
@@ -205,7 +207,7 @@ fn collections<'a>(
 
 /// Returns the collection of namespaces.
 pub(super) fn namespace_collection() -> Collection {
-    Collection::known("v1", "Namespace", "namespaces", None)
+    Collection::from_names("v1", "Namespace", "namespaces", None)
 }
 
 /// Reads the metadata of one object; `None` if it does not exist.
@@ -213,9 +215,9 @@ pub(super) async fn read_one(
     cluster: &Cluster,
     collection: &Collection,
     name: &str,
-) -> Result<Option<Metadata>, EngineError> {
-    let call = |at: &Collection| Call::get(at, name, METADATA);
-    match addressed::send::<Partial>(cluster, &mut collection.clone(), name, call).await {
+) -> Result<Option<LiveMetadata>, EngineError> {
+    let call = |at: &Collection| ApiCall::get(at, name, METADATA);
+    match addressed::send::<PartialObject>(cluster, &mut collection.clone(), name, call).await {
         Ok(answer) => Ok(Some(answer.object.metadata)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
@@ -228,7 +230,7 @@ pub(super) async fn read_one(
 pub(super) async fn read_all(
     cluster: &Cluster,
     collection: &Collection,
-) -> Result<Option<Vec<Metadata>>, EngineError> {
+) -> Result<Option<Vec<LiveMetadata>>, EngineError> {
     read_selected(cluster, collection, &[]).await
 }
 
@@ -237,19 +239,19 @@ pub(super) async fn read_selected(
     cluster: &Cluster,
     collection: &Collection,
     selectors: &[(&'static str, &str)],
-) -> Result<Option<Vec<Metadata>>, EngineError> {
+) -> Result<Option<Vec<LiveMetadata>>, EngineError> {
     let mut found = Vec::new();
     let (mut next, mut taken) = (String::new(), 0);
     loop {
-        let mut call = Call::list(collection, METADATA_LIST).query("limit", PAGE);
+        let mut call = ApiCall::list(collection, METADATA_LIST).query("limit", PAGE);
         for (name, selector) in selectors {
             call = call.query(name, &query_value(selector));
         }
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let read = |text: &str| entrance::from_str::<Partial>(text);
-        let page = match listing::page(cluster, call, &mut taken, read).await {
+        let read = |text: &str| entrance::from_str::<PartialObject>(text);
+        let page = match listing::read_page(cluster, call, &mut taken, read).await {
             Ok(page) => page,
             Err(error) if error.is_unserved() => return Ok(None),
             Err(error) if error.code() == Some(410) && !next.is_empty() => {
@@ -271,17 +273,17 @@ pub(super) async fn read_selected(
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
 /// Returns what a plan needs to know about an object.
-pub(super) fn live(metadata: Metadata) -> LiveObject {
+pub(super) fn to_live_object(metadata: LiveMetadata) -> LiveObject {
     let owner = metadata.labels.get(names::LABEL_OWNER);
     LiveObject {
         fields: owner
             .map(|owner| metadata.fields_of(owner))
             .unwrap_or_default(),
-        writes: metadata.writes(),
+        writes: metadata.digest_of_writes(),
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
-        managed_by: owners::managed_by(&metadata),
-        written: owners::written(&metadata),
-        former: owners::former(&metadata),
+        managed_by: owners::writing_tool(&metadata),
+        last_written: owners::last_written(&metadata),
+        former: owners::former_mark(&metadata),
         reconciled_by: None,
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),
         installation: metadata

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 
 use addons_clusters::core_set::change::is_released;
 use common::api::conditions;
-use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, InstallationPhase};
 
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::events::Happened;
+use super::events::EventContent;
 use super::{attempt, lock, record, status};
 
 /// Reason for lowering conditions that no longer hold.
@@ -21,7 +21,7 @@ const TRIES: usize = 3;
 
 /// The state of an installation that was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ReconcileState {
     /// It is as its record says.
     AsRecorded,
     /// A due change is not possible.
@@ -50,20 +50,20 @@ pub enum Standing {
     },
 }
 
-impl Standing {
+impl ReconcileState {
     /// Returns the content of an Event; `None` if nothing is wrong.
     #[must_use]
-    pub fn happened(self) -> Option<Happened> {
+    pub fn into_event(self) -> Option<EventContent> {
         match self {
             Self::AsRecorded | Self::ManagedElsewhere { .. } => None,
             Self::Stalled { reason, message } | Self::NeedsConfirmation { reason, message } => {
-                Some(Happened {
+                Some(EventContent {
                     is_warning: true,
                     reason: reason.to_owned(),
                     note: message,
                 })
             }
-            Self::Contested { message } => Some(Happened {
+            Self::Contested { message } => Some(EventContent {
                 is_warning: true,
                 reason: conditions::CONTESTED.to_owned(),
                 note: message,
@@ -77,10 +77,10 @@ impl Standing {
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn stand(
+pub async fn record_state(
     cluster: &Cluster,
     known: &AddonInstallation,
-    standing: &Standing,
+    standing: &ReconcileState,
 ) -> Result<bool, EngineError> {
     let mut stored = known.clone();
     for attempt in 1.. {
@@ -88,7 +88,7 @@ pub async fn stand(
         let status = stored.status.as_ref();
         let now = cluster.home().now();
         let is_released = is_released(&stored);
-        let Some(status) = judged(status, is_released, standing, generation, now) else {
+        let Some(status) = updated_status(status, is_released, standing, generation, now) else {
             return Ok(false);
         };
         stored.status = Some(status);
@@ -112,16 +112,16 @@ pub async fn stand(
 }
 
 /// Returns the status with the conditions of a standing; `None` if nothing would change.
-fn judged(
+fn updated_status(
     stored: Option<&AddonInstallationStatus>,
     is_released: bool,
-    standing: &Standing,
+    standing: &ReconcileState,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Option<AddonInstallationStatus> {
     let mut status = stored.cloned().unwrap_or_default();
     // The attempt has ended, and this is its result.
-    attempt::remove(&mut status);
+    attempt::remove_mark(&mut status);
     // The holder of the lock reports the state itself. An interrupted operation is handled like everything else.
     let is_locked = lock::availability(stored, now, false) != lock::Availability::Free;
     if is_locked {
@@ -132,71 +132,76 @@ fn judged(
     let is_waiting = !is_released && conditions::waits_for_release(all);
     let confirmed = (!is_waiting).then_some(conditions::NEEDS_CONFIRMATION);
     let mut raise = |r#type, reason, message: &str| {
-        let mut raised = status::condition(r#type, "True", reason, message.to_owned(), now);
+        let mut raised = status::new_condition(r#type, "True", reason, message.to_owned(), now);
         raised.observed_generation = generation;
         conditions::set(all, raised);
     };
     match standing {
-        Standing::Stalled { reason, message } => {
+        ReconcileState::Stalled { reason, message } => {
             raise(conditions::STALLED, reason, message);
             let lowered = confirmed.into_iter().chain([conditions::MANAGED_ELSEWHERE]);
             for r#type in lowered {
-                status::lower(all, r#type, reason, generation, now);
+                status::lower_condition(all, r#type, reason, generation, now);
             }
         }
-        Standing::NeedsConfirmation { reason, message } if *reason == conditions::CORE_RELEASE => {
+        ReconcileState::NeedsConfirmation { reason, message }
+            if *reason == conditions::CORE_RELEASE =>
+        {
             raise(conditions::NEEDS_CONFIRMATION, reason, message);
             // Only a caller that knows the core set uses this reason.
-            status::lower(all, conditions::CORE_SET_UNKNOWN, reason, generation, now);
+            status::lower_condition(all, conditions::CORE_SET_UNKNOWN, reason, generation, now);
         }
         // There is one condition of each type: until the release is decided, no other confirmation is requested.
-        Standing::NeedsConfirmation { .. } if is_waiting => {}
-        Standing::NeedsConfirmation { reason, message } => {
+        ReconcileState::NeedsConfirmation { .. } if is_waiting => {}
+        ReconcileState::NeedsConfirmation { reason, message } => {
             raise(conditions::NEEDS_CONFIRMATION, reason, message);
-            status::lower(all, conditions::MANAGED_ELSEWHERE, reason, generation, now);
+            status::lower_condition(all, conditions::MANAGED_ELSEWHERE, reason, generation, now);
             // A failed operation stays failed.
-            if status.phase != Some(Phase::Failed) {
-                status::lower(all, conditions::STALLED, reason, generation, now);
+            if status.phase != Some(InstallationPhase::Failed) {
+                status::lower_condition(all, conditions::STALLED, reason, generation, now);
             }
         }
-        Standing::ManagedElsewhere { message } => {
+        ReconcileState::ManagedElsewhere { message } => {
             let reason = NOT_READ_HERE;
             raise(conditions::MANAGED_ELSEWHERE, reason, message);
             if let Some(r#type) = confirmed {
-                status::lower(all, r#type, reason, generation, now);
+                status::lower_condition(all, r#type, reason, generation, now);
             }
             // A failed operation stays failed.
-            if status.phase != Some(Phase::Failed) {
-                status::lower(all, conditions::STALLED, reason, generation, now);
+            if status.phase != Some(InstallationPhase::Failed) {
+                status::lower_condition(all, conditions::STALLED, reason, generation, now);
             }
         }
-        Standing::Contested { message } => {
+        ReconcileState::Contested { message } => {
             raise(conditions::CONTESTED, "FieldTakenBack", message);
         }
-        Standing::AsRecorded => {
+        ReconcileState::AsRecorded => {
             let lowered = confirmed.into_iter().chain([
                 conditions::STALLED,
                 conditions::CONTESTED,
                 conditions::MANAGED_ELSEWHERE,
             ]);
             for r#type in lowered {
-                status::lower(all, r#type, AS_RECORDED, generation, now);
+                status::lower_condition(all, r#type, AS_RECORDED, generation, now);
             }
             // The record of a moved installation does not say which spec was installed. If it does, only an operation changes it.
-            if matches!(status.phase, Some(Phase::Ready | Phase::Installed)) {
+            if matches!(
+                status.phase,
+                Some(InstallationPhase::Ready | InstallationPhase::Installed)
+            ) {
                 status.observed_generation = status.observed_generation.or(generation);
             }
         }
     }
-    if status.phase.is_none() && *standing != Standing::AsRecorded {
-        status.phase = Some(Phase::Pending);
+    if status.phase.is_none() && *standing != ReconcileState::AsRecorded {
+        status.phase = Some(InstallationPhase::Pending);
     }
     (stored != Some(&status)).then_some(status)
 }
 
 #[cfg(test)]
 mod tests {
-    use common::api::installation::Operation;
+    use common::api::installation::OperationRecord;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
@@ -205,15 +210,15 @@ mod tests {
         Timestamp::from_second(seconds).unwrap()
     }
 
-    fn stalled(message: &str) -> Standing {
-        Standing::Stalled {
+    fn stalled(message: &str) -> ReconcileState {
+        ReconcileState::Stalled {
             reason: "SourceUnavailable",
             message: message.to_owned(),
         }
     }
 
-    fn confirmation() -> Standing {
-        Standing::NeedsConfirmation {
+    fn confirmation() -> ReconcileState {
+        ReconcileState::NeedsConfirmation {
             reason: "PruneLimit",
             message: "it would prune 9 of 12".to_owned(),
         }
@@ -236,7 +241,7 @@ mod tests {
             (confirmation(), "Stalled=False NeedsConfirmation=True"),
             (stalled("down"), "Stalled=True NeedsConfirmation=False"),
             (
-                Standing::ManagedElsewhere {
+                ReconcileState::ManagedElsewhere {
                     message: "its index is a file".to_owned(),
                 },
                 "Stalled=False NeedsConfirmation=False ManagedElsewhere=True",
@@ -246,11 +251,11 @@ mod tests {
                 "Stalled=False NeedsConfirmation=True ManagedElsewhere=False",
             ),
             (
-                Standing::AsRecorded,
+                ReconcileState::AsRecorded,
                 "Stalled=False NeedsConfirmation=False ManagedElsewhere=False",
             ),
         ] {
-            status = judged(Some(&status), false, &standing, Some(2), at(10)).unwrap();
+            status = updated_status(Some(&status), false, &standing, Some(2), at(10)).unwrap();
             assert_eq!(words(&status), expected);
             let generations = status.conditions.iter();
             assert!(
@@ -258,30 +263,30 @@ mod tests {
                     .into_iter()
                     .all(|one| one.observed_generation == Some(2))
             );
-            let again = judged(Some(&status), false, &standing, Some(2), at(20));
+            let again = updated_status(Some(&status), false, &standing, Some(2), at(20));
             assert_eq!(again, None, "nothing is new: {expected}");
         }
-        assert_eq!(status.phase, Some(Phase::Pending));
+        assert_eq!(status.phase, Some(InstallationPhase::Pending));
     }
 
     #[test]
     fn a_release_goes_on_waiting_whatever_else_is_said() {
-        let release = Standing::NeedsConfirmation {
+        let release = ReconcileState::NeedsConfirmation {
             reason: conditions::CORE_RELEASE,
             message: "core release dns".to_owned(),
         };
-        let elsewhere = Standing::ManagedElsewhere {
+        let elsewhere = ReconcileState::ManagedElsewhere {
             message: "its index is a file".to_owned(),
         };
-        let mut status = judged(None, false, &release, Some(1), at(10)).unwrap();
+        let mut status = updated_status(None, false, &release, Some(1), at(10)).unwrap();
         for standing in [
             stalled("down"),
             confirmation(),
             elsewhere,
             release.clone(),
-            Standing::AsRecorded,
+            ReconcileState::AsRecorded,
         ] {
-            if let Some(next) = judged(Some(&status), false, &standing, Some(1), at(20)) {
+            if let Some(next) = updated_status(Some(&status), false, &standing, Some(1), at(20)) {
                 status = next;
             }
             assert!(
@@ -289,26 +294,27 @@ mod tests {
                 "{standing:?}"
             );
         }
-        let stalled = judged(Some(&status), false, &stalled("down"), Some(1), at(30)).unwrap();
-        let again = judged(Some(&stalled), false, &release, Some(1), at(40));
+        let stalled =
+            updated_status(Some(&status), false, &stalled("down"), Some(1), at(30)).unwrap();
+        let again = updated_status(Some(&stalled), false, &release, Some(1), at(40));
         assert_eq!(again, None, "it does not undo what the other one says");
         // A person has decided it, and whatever else keeps its objects from being deleted is asked now.
-        let asked = judged(Some(&stalled), true, &confirmation(), Some(1), at(50)).unwrap();
-        let raised = conditions::raised(&asked.conditions, conditions::NEEDS_CONFIRMATION);
+        let asked = updated_status(Some(&stalled), true, &confirmation(), Some(1), at(50)).unwrap();
+        let raised = conditions::find_raised(&asked.conditions, conditions::NEEDS_CONFIRMATION);
         assert_eq!(raised.unwrap().reason, "PruneLimit");
     }
 
     #[test]
     fn a_spec_is_observed_without_an_operation_where_none_was_before() {
         let mut status = AddonInstallationStatus {
-            phase: Some(Phase::Ready),
+            phase: Some(InstallationPhase::Ready),
             ..AddonInstallationStatus::default()
         };
         let as_recorded = |status: &_, generation| {
-            judged(
+            updated_status(
                 Some(status),
                 false,
-                &Standing::AsRecorded,
+                &ReconcileState::AsRecorded,
                 Some(generation),
                 at(0),
             )
@@ -320,15 +326,16 @@ mod tests {
         );
         // An edit that comes with a downgrade, which nobody asked for, is still to be carried out.
         assert_eq!(as_recorded(&observed, 3), None);
-        status.phase = Some(Phase::Failed);
+        status.phase = Some(InstallationPhase::Failed);
         assert_eq!(as_recorded(&status, 2), None);
     }
 
     #[test]
     fn another_message_keeps_the_time_of_the_transition() {
-        let first = judged(None, false, &stalled("down"), Some(1), at(10)).unwrap();
-        let second = judged(Some(&first), false, &stalled("other"), Some(1), at(20)).unwrap();
-        let condition = conditions::raised(&second.conditions, conditions::STALLED).unwrap();
+        let first = updated_status(None, false, &stalled("down"), Some(1), at(10)).unwrap();
+        let second =
+            updated_status(Some(&first), false, &stalled("other"), Some(1), at(20)).unwrap();
+        let condition = conditions::find_raised(&second.conditions, conditions::STALLED).unwrap();
         assert_eq!(condition.message, "other");
         assert_eq!(condition.last_transition_time, Time(at(10)));
     }
@@ -336,7 +343,7 @@ mod tests {
     #[test]
     fn the_holder_of_the_lock_says_how_it_stands() {
         let mut status = AddonInstallationStatus {
-            operation: Some(Operation {
+            operation: Some(OperationRecord {
                 id: "0".to_owned(),
                 verb: "upgrade".to_owned(),
                 holder: "ann".to_owned(),
@@ -348,11 +355,11 @@ mod tests {
             ..AddonInstallationStatus::default()
         };
         assert_eq!(
-            judged(Some(&status), false, &stalled("down"), None, at(10)),
+            updated_status(Some(&status), false, &stalled("down"), None, at(10)),
             None
         );
-        assert!(judged(Some(&status), false, &stalled("down"), None, at(20)).is_some());
+        assert!(updated_status(Some(&status), false, &stalled("down"), None, at(20)).is_some());
         status.operation = None;
-        assert!(judged(Some(&status), false, &stalled("down"), None, at(10)).is_some());
+        assert!(updated_status(Some(&status), false, &stalled("down"), None, at(10)).is_some());
     }
 }

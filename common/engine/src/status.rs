@@ -11,7 +11,7 @@ use addons_plan::inventory::Inventory;
 use addons_plan::{InstallationPlan, Verb};
 use common::api::conditions::{self, Condition};
 use common::api::installation::{
-    AddonInstallationStatus, CreatedNamespace, FormerRecord, Phase, Revision,
+    AddonInstallationStatus, CreatedNamespace, FormerRecord, HistoryEntry, InstallationPhase,
 };
 use common::manifest::key::ObjectKey;
 use common::pin;
@@ -23,7 +23,7 @@ const LONGEST_HISTORY: usize = 10;
 
 /// How an operation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum OperationEnding {
     /// It ended as planned.
     Done {
         /// Whether readiness was waited for.
@@ -42,7 +42,7 @@ pub(super) enum Ending {
 
 /// Returns the status at the beginning of an operation: with the union inventory, so that no object can be lost, and with the user's
 /// choices, so that the operation can be continued.
-pub(super) fn begun(
+pub(super) fn begin_status(
     stored: Option<&AddonInstallationStatus>,
     plan: &InstallationPlan,
     choices: &Choices,
@@ -53,18 +53,18 @@ pub(super) fn begun(
     status.attempt = None;
     // Its client did not record its end, so it is added to the history here.
     if let Some(operation) = &status.operation {
-        let interrupted = Revision::of_interrupted(operation, status.installed.as_ref());
-        remember(&mut status.history, interrupted, true);
+        let interrupted = HistoryEntry::from_interrupted(operation, status.installed.as_ref());
+        add_to_history(&mut status.history, interrupted, true);
     }
     status.inventory = plan.union.to_groups();
     status.choices = choices.to_record();
-    if !plan.verb.ends() {
-        former(&mut status.former, &plan.former, false);
+    if !plan.verb.ends_installation() {
+        record_former(&mut status.former, &plan.former, false);
     }
     status.phase = Some(match plan.verb {
-        Verb::Uninstall => Phase::Uninstalling,
+        Verb::Uninstall => InstallationPhase::Uninstalling,
         Verb::Install | Verb::Upgrade | Verb::Rollback | Verb::Adopt | Verb::Release => {
-            Phase::Progressing
+            InstallationPhase::Progressing
         }
     });
     if let Some(name) = &plan.create_namespace {
@@ -75,7 +75,7 @@ pub(super) fn begun(
         });
     }
     let found = plan.rebuilt.as_ref();
-    pin::note(&mut status, plan.cluster.as_ref(), found.is_some());
+    pin::record_cluster(&mut status, plan.cluster.as_ref(), found.is_some());
     if let Some(found) = found.and_then(|rebuilt| rebuilt.namespace.clone()) {
         status.created_namespace = Some(found);
     }
@@ -83,36 +83,42 @@ pub(super) fn begun(
         Some(to) if !to.version.is_empty() => format!("{} {}", plan.addon, to.version),
         _ => plan.addon.clone(),
     };
-    let progressing = condition(
+    let progressing = new_condition(
         conditions::PROGRESSING,
         "True",
-        reason(plan.verb),
+        verb_reason(plan.verb),
         message,
         now,
     );
     conditions::set(&mut status.conditions, progressing);
     conditions::set(
         &mut status.conditions,
-        condition(
+        new_condition(
             conditions::STALLED,
             "False",
-            reason(plan.verb),
+            verb_reason(plan.verb),
             String::new(),
             now,
         ),
     );
     // A repair does not decide whether a core installation may be released.
-    let waits = !plan.verb.ends() && conditions::waits_for_release(&status.conditions);
+    let waits = !plan.verb.ends_installation() && conditions::waits_for_release(&status.conditions);
     let confirmed = (!waits).then_some(conditions::NEEDS_CONFIRMATION);
     let others = [conditions::CONTESTED, conditions::MANAGED_ELSEWHERE];
     for r#type in confirmed.into_iter().chain(others) {
-        lower(&mut status.conditions, r#type, reason(plan.verb), None, now);
+        lower_condition(
+            &mut status.conditions,
+            r#type,
+            verb_reason(plan.verb),
+            None,
+            now,
+        );
     }
     status
 }
 
 /// Records which records of other tools are about to be set aside, or were.
-fn former(noted: &mut Vec<FormerRecord>, set_aside: &[FormerRecord], is_done: bool) {
+fn record_former(noted: &mut Vec<FormerRecord>, set_aside: &[FormerRecord], is_done: bool) {
     for record in set_aside {
         noted.retain(|one| !one.is_same(record));
         noted.push(FormerRecord {
@@ -124,15 +130,15 @@ fn former(noted: &mut Vec<FormerRecord>, set_aside: &[FormerRecord], is_done: bo
 }
 
 /// Sets a condition to `False` if it is `True`.
-pub(super) fn lower(
+pub(super) fn lower_condition(
     all: &mut Vec<Condition>,
     r#type: &str,
     reason: &str,
     generation: Option<i64>,
     now: Timestamp,
 ) {
-    if conditions::raised(all, r#type).is_some() {
-        let mut lowered = condition(r#type, "False", reason, String::new(), now);
+    if conditions::find_raised(all, r#type).is_some() {
+        let mut lowered = new_condition(r#type, "False", reason, String::new(), now);
         lowered.observed_generation = generation;
         conditions::set(all, lowered);
     }
@@ -140,19 +146,19 @@ pub(super) fn lower(
 
 /// Ends an operation: removes lock and journal, and makes the inventory exact. `recorded`: the union inventory with every answer of the
 /// server; after a failure, nothing is removed from it.
-pub(super) fn end(
+pub(super) fn end_status(
     status: &mut AddonInstallationStatus,
     plan: &InstallationPlan,
     recorded: &Inventory,
-    ending: &Ending,
+    ending: &OperationEnding,
     generation: Option<i64>,
     by: &str,
     now: Timestamp,
 ) {
     let is_same_spec = status.observed_generation == generation;
     let mut inventory = recorded.clone();
-    if let Ending::Done { kept, .. } = ending {
-        former(&mut status.former, &plan.former, true);
+    if let OperationEnding::Done { kept, .. } = ending {
+        record_former(&mut status.former, &plan.former, true);
         inventory.close(&plan.exact, kept);
     }
     status.inventory = inventory.to_groups();
@@ -163,11 +169,11 @@ pub(super) fn end(
         by.clone_into(&mut installed.by);
     }
     let (words, outcome) = match ending {
-        Ending::Done { waited, .. } => {
+        OperationEnding::Done { waited, .. } => {
             status.phase = Some(if *waited {
-                Phase::Ready
+                InstallationPhase::Ready
             } else {
-                Phase::Installed
+                InstallationPhase::Installed
             });
             status.observed_generation = generation;
             status.choices = None;
@@ -187,13 +193,13 @@ pub(super) fn end(
                 .any(|known| known.r#type == conditions::DRIFTED)
             {
                 let restored =
-                    condition(conditions::DRIFTED, "False", "Applied", String::new(), now);
+                    new_condition(conditions::DRIFTED, "False", "Applied", String::new(), now);
                 conditions::set(&mut status.conditions, restored);
             }
-            ((ready, "False"), Revision::DONE.to_owned())
+            ((ready, "False"), HistoryEntry::DONE.to_owned())
         }
-        Ending::Failed { reason, message } => {
-            status.phase = Some(Phase::Failed);
+        OperationEnding::Failed { reason, message } => {
+            status.phase = Some(InstallationPhase::Failed);
             (
                 (("False", *reason, message.clone()), "True"),
                 message.clone(),
@@ -206,21 +212,21 @@ pub(super) fn end(
         (conditions::PROGRESSING, "False"),
         (conditions::STALLED, stalled),
     ] {
-        let mut new = condition(r#type, value, reason, message.clone(), now);
+        let mut new = new_condition(r#type, value, reason, message.clone(), now);
         new.observed_generation = generation;
         conditions::set(&mut status.conditions, new);
     }
-    let revision = Revision {
+    let revision = HistoryEntry {
         verb: plan.verb.as_recorded().to_owned(),
         installed: installed.unwrap_or_default(),
         outcome,
     };
-    remember(&mut status.history, revision, is_same_spec);
+    add_to_history(&mut status.history, revision, is_same_spec);
 }
 
 /// Adds a line to the history. A repair gets no line, so the change that it repaired stays the last one, and a rollback stays in force. Of
 /// a repeated failure, the first and the last have a line.
-fn remember(lines: &mut Vec<Revision>, revision: Revision, is_same_spec: bool) {
+fn add_to_history(lines: &mut Vec<HistoryEntry>, revision: HistoryEntry, is_same_spec: bool) {
     match lines.as_mut_slice() {
         [last, ..] if last.is_done() && history::is_repeated(last, &revision, is_same_spec) => {}
         [last, first, ..]
@@ -248,7 +254,7 @@ pub(super) fn check_size(plan: &InstallationPlan) -> Result<(), EngineError> {
         })
 }
 
-fn reason(verb: Verb) -> &'static str {
+fn verb_reason(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "Installing",
         Verb::Upgrade => "Upgrading",
@@ -259,7 +265,7 @@ fn reason(verb: Verb) -> &'static str {
     }
 }
 
-pub(super) fn condition(
+pub(super) fn new_condition(
     r#type: &str,
     status: &str,
     reason: &str,

@@ -9,10 +9,10 @@ use addons_plan::InstallationPlan;
 use addons_plan::choices::Choices;
 use addons_plan::graph::Graph;
 use common::api::installation::AddonInstallation;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 
 use super::journal::Journal;
-use super::report::Cause;
+use super::report::FailureCause;
 
 /// How a command runs.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct OutsideFailure {
     /// Its message.
     pub message: String,
     /// Whether it met fields of others.
-    pub cause: Cause,
+    pub cause: FailureCause,
 }
 
 /// [`Outside`], owned.
@@ -60,7 +60,7 @@ pub struct WayBack {
     /// The order of its objects, which are the only part.
     pub graph: Graph,
     /// See [`Task::entry`].
-    pub entry: Option<Entry>,
+    pub entry: Option<CatalogueEntry>,
     /// See [`Task::outside`].
     pub outside: Option<OwnedOutside>,
 }
@@ -82,7 +82,7 @@ pub struct Task<'a> {
     /// must not be tried again by each later command. `None`: they stay.
     pub fallback: Option<&'a AddonInstallation>,
     /// The entry that is installed, of which a revision is kept; `None` where none is.
-    pub entry: Option<&'a Entry>,
+    pub entry: Option<&'a CatalogueEntry>,
     /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
     pub outside: Option<Outside<'a>>,
 }

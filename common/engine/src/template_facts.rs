@@ -6,20 +6,20 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use addons_render::facts::{Facts, Observed, Overlays, SecretOverlay};
+use addons_render::facts::{FactOverlays, ObservedObjects, SecretOverlay, TemplateFacts};
 use common::api::names::TEMPLATE_DATA;
 use common::entrance::or_default;
-use common::manifest::Place;
-use common::values::secret::{NotValues, check_content, check_label};
+use common::manifest::FilePosition;
+use common::values::secret::{SecretValuesError, check_content, check_label};
 use common::values::{self, ValuesError};
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::identity::KUBE_SYSTEM;
-use super::listing::{self, one_page};
-use super::meta::Metadata;
-use super::request::{Call, JSON};
+use super::listing::{self, read_one_page};
+use super::meta::LiveMetadata;
+use super::request::{ApiCall, JSON};
 
 /// Number of nodes that are read for their provider: nodes are large, and nearly always have the same provider.
 const NODES: &str = "10";
@@ -39,11 +39,11 @@ pub enum OverlayError {
     #[error("{place}: the data of templates is one map, as in `Cluster: {{Name: shop}}`")]
     NotAMap {
         /// Object and key.
-        place: Place,
+        place: FilePosition,
     },
     /// A Secret may not be used as data for templates.
     #[error("the data of templates cannot be read")]
-    NotValues(#[source] NotValues),
+    NotValues(#[source] SecretValuesError),
     /// A key of a Secret is not base64.
     #[error("{place}: it is not base64")]
     Encoding {
@@ -59,28 +59,30 @@ pub enum OverlayError {
 ///
 /// # Errors
 /// The server cannot be reached or fails. Otherwise, facts that were known before would be missing in the rendered objects.
-pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
+pub async fn read(cluster: &Cluster) -> Result<TemplateFacts, EngineError> {
     let config_map = async |name| {
-        let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(KUBE_SYSTEM));
-        known(get::<Value>(cluster, &config_maps, name).await)
+        let config_maps =
+            Collection::from_names("v1", "ConfigMap", "configmaps", Some(KUBE_SYSTEM));
+        or_unknown(get::<Value>(cluster, &config_maps, name).await)
     };
     let service_range = async {
-        let ranges = Collection::known("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs", None);
-        known(get::<Value>(cluster, &ranges, "kubernetes").await)
+        let ranges =
+            Collection::from_names("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs", None);
+        or_unknown(get::<Value>(cluster, &ranges, "kubernetes").await)
     };
     let services = async {
-        let services = Collection::known("v1", "Service", "services", Some(KUBE_SYSTEM));
-        known(listing::all::<Value>(cluster, &services, None).await)
+        let services = Collection::from_names("v1", "Service", "services", Some(KUBE_SYSTEM));
+        or_unknown(listing::list_all::<Value>(cluster, &services, None).await)
     };
     let nodes = async {
-        let nodes = Collection::known("v1", "Node", "nodes", None);
-        let call = Call::list(&nodes, JSON).query("limit", NODES);
-        let page = one_page::<Value>(cluster, call).await;
-        known(page.map(|page| page.items))
+        let nodes = Collection::from_names("v1", "Node", "nodes", None);
+        let call = ApiCall::list(&nodes, JSON).query("limit", NODES);
+        let page = read_one_page::<Value>(cluster, call).await;
+        or_unknown(page.map(|page| page.items))
     };
     let daemon_sets = async {
-        let daemon_sets = Collection::known("apps/v1", "DaemonSet", "daemonsets", None);
-        known(listing::all::<Value>(cluster, &daemon_sets, None).await)
+        let daemon_sets = Collection::from_names("apps/v1", "DaemonSet", "daemonsets", None);
+        or_unknown(listing::list_all::<Value>(cluster, &daemon_sets, None).await)
     };
     let (git_version, kubeadm, coredns, kube_proxy, service_range, services, nodes, daemon_sets) =
         futures::try_join!(
@@ -93,7 +95,7 @@ pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
             nodes,
             daemon_sets,
         )?;
-    Ok(Facts::of(&Observed {
+    Ok(TemplateFacts::from_objects(&ObservedObjects {
         git_version,
         kubeadm,
         coredns,
@@ -110,17 +112,17 @@ pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
 ///
 /// # Errors
 /// [`OverlayError`]. An overlay that may not be read is an error, because templates would be rendered wrongly without it.
-pub async fn overlays(
+pub async fn read_overlays(
     cluster: &Cluster,
     namespace: &str,
     is_of_system: bool,
-) -> Result<Overlays, OverlayError> {
+) -> Result<FactOverlays, OverlayError> {
     let cluster = cluster.home();
-    let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
-    let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
+    let config_maps = Collection::from_names("v1", "ConfigMap", "configmaps", Some(namespace));
+    let secrets = Collection::from_names("v1", "Secret", "secrets", Some(namespace));
     let (config_map, secret) = futures::try_join!(
-        overlay(cluster, &config_maps, |text| Some(text.into())),
-        overlay(cluster, &secrets, |text| STANDARD.decode(text).ok()),
+        read_overlay(cluster, &config_maps, |text| Some(text.into())),
+        read_overlay(cluster, &secrets, |text| STANDARD.decode(text).ok()),
     )?;
     let secret = secret.map(|(document, metadata)| {
         check_label(namespace, TEMPLATE_DATA, is_of_system, &metadata.labels)?;
@@ -128,7 +130,7 @@ pub async fn overlays(
         let revision = format!("{}/{}", metadata.uid, metadata.resource_version);
         Ok(SecretOverlay { document, revision })
     });
-    Ok(Overlays {
+    Ok(FactOverlays {
         config_map: config_map.map(|(document, _)| document),
         secret: secret.transpose().map_err(OverlayError::NotValues)?,
     })
@@ -138,40 +140,40 @@ pub async fn overlays(
 ///
 /// # Errors
 /// As [`overlays`].
-pub async fn stated(cluster: &Cluster, namespace: &str) -> Result<Overlays, OverlayError> {
-    let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
-    let found = overlay(cluster.home(), &config_maps, |text| Some(text.into())).await?;
-    Ok(Overlays {
+pub async fn read_stated(cluster: &Cluster, namespace: &str) -> Result<FactOverlays, OverlayError> {
+    let config_maps = Collection::from_names("v1", "ConfigMap", "configmaps", Some(namespace));
+    let found = read_overlay(cluster.home(), &config_maps, |text| Some(text.into())).await?;
+    Ok(FactOverlays {
         config_map: found.map(|(document, _)| document),
         secret: None,
     })
 }
 
 /// Reads the content and metadata of one object; `None` if it does not exist or has none of the keys.
-async fn overlay(
+async fn read_overlay(
     cluster: &Cluster,
     collection: &Collection,
     decode: fn(&str) -> Option<Vec<u8>>,
-) -> Result<Option<(Value, Metadata)>, OverlayError> {
-    let found = match get::<Data>(cluster, collection, TEMPLATE_DATA).await {
+) -> Result<Option<(Value, LiveMetadata)>, OverlayError> {
+    let found = match get::<OverlayObject>(cluster, collection, TEMPLATE_DATA).await {
         Err(error) if error.is_not_found() => return Ok(None),
         answer => answer?,
     };
-    let object = collection.object(TEMPLATE_DATA);
+    let object = collection.describe_object(TEMPLATE_DATA);
     let document = found.document(&object, decode)?;
     Ok(document.map(|document| (document, found.metadata)))
 }
 
 /// A ConfigMap or Secret.
 #[derive(Deserialize)]
-struct Data {
+struct OverlayObject {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: LiveMetadata,
     #[serde(default, deserialize_with = "or_default")]
     data: Map<String, Value>,
 }
 
-impl Data {
+impl OverlayObject {
     /// Returns the merged content of its keys. `decode` converts a value of the map to bytes.
     fn document(
         &self,
@@ -205,12 +207,14 @@ async fn get<T: DeserializeOwned>(
     collection: &Collection,
     name: &str,
 ) -> Result<T, EngineError> {
-    let answer = cluster.send::<T>(Call::get(collection, name, JSON)).await?;
+    let answer = cluster
+        .send::<T>(ApiCall::get(collection, name, JSON))
+        .await?;
     Ok(answer.object)
 }
 
 /// Returns the default for objects that do not exist or may not be read.
-fn known<T: Default>(answer: Result<T, EngineError>) -> Result<T, EngineError> {
+fn or_unknown<T: Default>(answer: Result<T, EngineError>) -> Result<T, EngineError> {
     match answer {
         Err(EngineError::Forbidden { .. }) => Ok(T::default()),
         Err(error) if error.is_not_found() || error.is_unserved() => Ok(T::default()),
@@ -222,20 +226,20 @@ fn known<T: Default>(answer: Result<T, EngineError>) -> Result<T, EngineError> {
 mod tests {
     use serde_json::json;
 
-    use super::super::fake::{Reply, cluster};
+    use super::super::fake::{FakeReply, cluster};
     use super::*;
 
-    fn ok(body: Value) -> Reply {
+    fn ok(body: Value) -> FakeReply {
         Some((200, &[], body))
     }
 
-    fn refusal(code: u16, message: &str) -> Reply {
+    fn refusal(code: u16, message: &str) -> FakeReply {
         let body = json!({"kind": "Status", "status": "Failure", "message": message, "code": code,
             "details": {"name": "x"}});
         Some((code, &[], body))
     }
 
-    fn forbidden() -> Reply {
+    fn forbidden() -> FakeReply {
         refusal(403, "x is forbidden: User \"u\" cannot get resource \"x\"")
     }
 
@@ -247,9 +251,9 @@ mod tests {
         let (cluster, asked) = cluster(replies);
         let facts = read(&cluster).await.unwrap();
         let version = "1.36.3".to_owned();
-        let expected = Facts {
+        let expected = TemplateFacts {
             version,
-            ..Facts::default()
+            ..TemplateFacts::default()
         };
         assert_eq!(facts, expected);
         let mut lines = asked.lines();
@@ -278,10 +282,10 @@ mod tests {
         assert_eq!(error.code(), Some(500), "{error}");
     }
 
-    async fn both(config_map: Value, secret: Value) -> Result<Overlays, OverlayError> {
+    async fn both(config_map: Value, secret: Value) -> Result<FactOverlays, OverlayError> {
         // Both requests are sent before one is answered: the responses fit either.
         let (cluster, asked) = cluster(vec![ok(config_map), ok(secret)]);
-        let read = overlays(&cluster, "shop", false).await;
+        let read = read_overlays(&cluster, "shop", false).await;
         assert_eq!(
             asked.lines(),
             [
@@ -313,14 +317,14 @@ mod tests {
         );
         let nothing = json!({"metadata": {}, "data": null});
         let overlays = both(nothing.clone(), nothing).await.unwrap();
-        assert_eq!(overlays, Overlays::default());
+        assert_eq!(overlays, FactOverlays::default());
     }
 
     #[tokio::test]
     async fn a_secret_without_the_label_is_not_for_values() {
         let secret = json!({"data": {"data.yaml": STANDARD.encode("a: 1")}});
         let error = both(json!({}), secret).await.unwrap_err();
-        let expected = NotValues::Unlabelled {
+        let expected = SecretValuesError::Unlabelled {
             namespace: "shop".to_owned(),
             name: TEMPLATE_DATA.to_owned(),
         };
@@ -352,7 +356,7 @@ mod tests {
             assert!(!format!("{error:?}").contains("s3cret"));
         }
         let (cluster, _) = cluster(vec![forbidden(), forbidden()]);
-        let error = overlays(&cluster, "shop", true).await.unwrap_err();
+        let error = read_overlays(&cluster, "shop", true).await.unwrap_err();
         assert!(
             matches!(error, OverlayError::Engine(EngineError::Forbidden { .. })),
             "{error}"

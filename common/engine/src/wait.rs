@@ -15,7 +15,7 @@ use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use addons_plan::Target;
-use addons_plan::readiness::{Need, Readiness, Status};
+use addons_plan::readiness::{ContextNeed, Readiness, ReadinessStatus};
 use common::manifest::key::ObjectKey;
 
 use super::address::Collection;
@@ -23,16 +23,16 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::event::Event;
 use super::served::{self, Definition};
-use super::watch::{Seen, follow};
+use super::watch::{Observation, observe};
 use super::{blockers, facts};
-use board::{Board, Shared};
+use board::{Board, SharedBoard};
 
 /// How often objects are assessed again because time has passed; this sends no request.
 const TICK: Duration = Duration::from_secs(1);
 /// How long a kind may take to be served: parallel API servers learn of it one by one.
-const KIND_COMES: Duration = Duration::from_secs(10);
+const KIND_PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum number of objects per group whose blockers are searched after the timeout.
-const SEARCHED: usize = 20;
+const MAX_SEARCHED: usize = 20;
 
 /// Waits until every target is ready or has failed, or until the deadline. Returns the targets that are not ready, sorted.
 pub(super) async fn wait(
@@ -44,19 +44,19 @@ pub(super) async fn wait(
     let mut definitions = Vec::new();
     let mut groups: BTreeMap<Collection, BTreeSet<&ObjectKey>> = BTreeMap::new();
     for target in targets {
-        match Definition::named(&target.key) {
+        match Definition::from_key(&target.key) {
             Some(definition) => definitions.push(definition),
             None => {
-                let group = groups.entry(Collection::of(target)).or_default();
+                let group = groups.entry(Collection::from_target(target)).or_default();
                 group.insert(&target.key);
             }
         }
     }
-    let report = reporter(events);
+    let report = change_reporter(events);
     let watched = join_all(
         groups
             .iter()
-            .map(|(collection, keys)| group(cluster, collection, keys, deadline, events)),
+            .map(|(collection, keys)| wait_for_group(cluster, collection, keys, deadline, events)),
     );
     let served = served::wait(cluster, definitions, deadline, &report);
     let (watched, mut pending) = futures::join!(watched, served);
@@ -66,7 +66,7 @@ pub(super) async fn wait(
 }
 
 /// Returns a function that sends [`Event::Waiting`] only if the readiness of an object changed.
-pub(super) fn reporter(
+pub(super) fn change_reporter(
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> impl Fn(&ObjectKey, &Readiness) + Send + Sync {
     let told: Mutex<BTreeMap<ObjectKey, Readiness>> = Mutex::default();
@@ -85,21 +85,21 @@ pub(super) fn reporter(
 }
 
 /// Waits for the objects of one kind and namespace.
-async fn group(
+async fn wait_for_group(
     cluster: &Cluster,
     collection: &Collection,
     keys: &BTreeSet<&ObjectKey>,
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<(ObjectKey, Readiness)> {
-    let shared = Shared::new(Board::new(keys, events));
+    let shared = SharedBoard::new(Board::new(keys, events));
     let only = match keys.first() {
         Some(key) if keys.len() == 1 => Some(key.name.as_str()),
         _ => None,
     };
     let unseen = {
         let watching = std::pin::pin!(watch(cluster, collection, only, &shared));
-        let keeping_up = std::pin::pin!(keep_up(cluster, collection, &shared));
+        let keeping_up = std::pin::pin!(update_unwatched(cluster, collection, &shared));
         let endpoints = std::pin::pin!(follow_endpoints(cluster, &shared));
         let beside = select(keeping_up, endpoints);
         match timeout_at(deadline, select(watching, beside)).await {
@@ -107,7 +107,7 @@ async fn group(
             Ok(_) | Err(_) => None,
         }
     };
-    pending(cluster, shared.into_board(), unseen.as_ref()).await
+    explain_pending(cluster, shared.into_board(), unseen.as_ref()).await
 }
 
 /// Watches the objects until none is pending. A kind that is not served yet is retried for a while.
@@ -115,14 +115,14 @@ async fn watch(
     cluster: &Cluster,
     collection: &Collection,
     only: Option<&str>,
-    shared: &Shared<'_>,
+    shared: &SharedBoard<'_>,
 ) -> Result<(), EngineError> {
     let begun = Instant::now();
-    let see = |seen| shared.see(seen, cluster.now());
+    let see = |seen| shared.process(seen, cluster.now());
     loop {
-        match follow(cluster, collection, only, see).await {
-            Err(error) if error.is_unserved() && begun.elapsed() < KIND_COMES => {
-                shared.see(Seen::Lost(error.words()), cluster.now());
+        match observe(cluster, collection, only, see).await {
+            Err(error) if error.is_unserved() && begun.elapsed() < KIND_PATIENCE => {
+                shared.process(Observation::Lost(error.describe()), cluster.now());
                 sleep(TICK).await;
             }
             ended => return ended,
@@ -131,40 +131,40 @@ async fn watch(
 }
 
 /// Updates what the watch cannot show, until no object is pending.
-async fn keep_up(cluster: &Cluster, collection: &Collection, shared: &Shared<'_>) {
+async fn update_unwatched(cluster: &Cluster, collection: &Collection, shared: &SharedBoard<'_>) {
     let gvk = &collection.gvk;
     loop {
-        let _ = timeout(TICK, shared.lacking.notified()).await;
-        let lacks = shared.lock().lacks();
-        if lacks.contains(&Need::HasStatus) {
-            let has_status = facts::has_status(cluster, &gvk.group, &gvk.kind).await;
+        let _ = timeout(TICK, shared.facts_missing.notified()).await;
+        let lacks = shared.lock().missing_needs();
+        if lacks.contains(&ContextNeed::HasStatus) {
+            let has_status = facts::kind_has_status(cluster, &gvk.group, &gvk.kind).await;
             let facts = &mut shared.lock().facts;
             facts.learn_has_status(&gvk.group, &gvk.kind, has_status);
         }
-        if lacks.contains(&Need::Classes) {
-            let classes = facts::classes(cluster).await;
+        if lacks.contains(&ContextNeed::Classes) {
+            let classes = facts::list_classes(cluster).await;
             shared.lock().facts.learn_classes(classes);
         }
-        let unseen = shared.lock().unseen_job();
+        let unseen = shared.lock().find_unseen_job();
         if let Some(key) = unseen {
-            let end = blockers::end_of_job(cluster, &key).await;
-            shared.lock().end(&key, end);
+            let end = blockers::find_job_end(cluster, &key).await;
+            shared.lock().record_job_end(&key, end);
         }
-        if shared.lock().judge_again(cluster.now()) {
+        if shared.lock().reassess(cluster.now()) {
             return;
         }
-        let due = shared.lock().due();
+        let due = shared.lock().next_to_search();
         if let Some((key, object)) = due
-            && cluster.turns.take()
+            && cluster.blocker_searches.try_begin()
         {
-            let blocker = blockers::find(cluster, &key, &object).await;
-            shared.lock().explain(&key, blocker, cluster.now());
+            let blocker = blockers::find_blocker(cluster, &key, &object).await;
+            shared.lock().record_blocker(&key, blocker, cluster.now());
         }
     }
 }
 
 /// Watches the endpoints of the Services that the objects call, until none is pending; does nothing if they call none.
-async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
+async fn follow_endpoints(cluster: &Cluster, shared: &SharedBoard<'_>) {
     let mut followed = BTreeSet::new();
     let mut following = FuturesUnordered::new();
     loop {
@@ -174,7 +174,7 @@ async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
                 following.push(follow_endpoints_in(cluster, shared, namespace));
             }
         }
-        let more = std::pin::pin!(shared.calling.notified());
+        let more = std::pin::pin!(shared.endpoints_missing.notified());
         if following.is_empty() {
             more.await;
         } else if let Either::Right((Some(true), _)) = select(more, following.next()).await {
@@ -184,50 +184,55 @@ async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
 }
 
 /// Returns `true` when no object is pending, `false` if the endpoints of this namespace cannot be read.
-async fn follow_endpoints_in(cluster: &Cluster, shared: &Shared<'_>, namespace: String) -> bool {
-    let services = facts::services(cluster, &namespace).await;
-    shared.lock().facts.list_services(&namespace, services);
+async fn follow_endpoints_in(
+    cluster: &Cluster,
+    shared: &SharedBoard<'_>,
+    namespace: String,
+) -> bool {
+    let services = facts::list_services(cluster, &namespace).await;
+    shared.lock().facts.set_services(&namespace, services);
     let see = |seen| {
         let mut board = shared.lock();
         match seen {
-            Seen::Listed(slices) => board.facts.list_endpoints(&namespace, &slices),
-            Seen::Changed(slice) => board.facts.change_endpoints(&slice),
-            Seen::Deleted(slice) => board.facts.remove_endpoints(&slice),
-            Seen::Lost(_) => {}
+            Observation::Listed(slices) => board.facts.set_endpoints(&namespace, &slices),
+            Observation::Changed(slice) => board.facts.change_endpoints(&slice),
+            Observation::Deleted(slice) => board.facts.remove_endpoints(&slice),
+            Observation::Lost(_) => {}
         }
-        board.judge_again(cluster.now())
+        board.reassess(cluster.now())
     };
-    let followed = follow(cluster, &facts::slices(&namespace), None, see).await;
+    let followed = observe(cluster, &facts::slices_collection(&namespace), None, see).await;
     let mut board = shared.lock();
     if followed.is_err() {
-        board.facts.close_endpoints(&namespace);
+        board.facts.mark_endpoints_unreadable(&namespace);
     }
-    board.judge_again(cluster.now())
+    board.reassess(cluster.now())
 }
 
 /// Returns the objects that are not ready at the end, and why.
-async fn pending(
+async fn explain_pending(
     cluster: &Cluster,
     board: Board<'_>,
     unseen: Option<&EngineError>,
 ) -> Vec<(ObjectKey, Readiness)> {
     let unseen = match (unseen, board.lost) {
-        (Some(error), _) => Some((Status::Unknown, error.to_string())),
-        (None, lost) => lost.map(|why| (Status::InProgress, why)),
+        (Some(error), _) => Some((ReadinessStatus::Unknown, error.to_string())),
+        (None, lost) => lost.map(|why| (ReadinessStatus::InProgress, why)),
     };
     let pending = board.entries.into_iter();
-    let pending = pending.filter(|(_, entry)| entry.readiness.status != Status::Current);
+    let pending = pending.filter(|(_, entry)| entry.readiness.status != ReadinessStatus::Current);
     let explained = pending.enumerate().map(async |(i, (key, entry))| {
         let mut readiness = entry.readiness.clone();
-        if readiness.status == Status::Failed {
+        if readiness.status == ReadinessStatus::Failed {
             return (key.clone(), readiness);
         }
         if let Some((status, why)) = &unseen {
             readiness.status = *status;
             readiness.message = format!("its readiness cannot be seen: {why}");
-        } else if i < SEARCHED
-            && entry.needs_a_look()
-            && let Some(blocker) = blockers::find(cluster, key, &entry.shown()).await
+        } else if i < MAX_SEARCHED
+            && entry.needs_search()
+            && let Some(blocker) =
+                blockers::find_blocker(cluster, key, &entry.existing_object()).await
         {
             readiness.message = format!("{}; {}", entry.message(), blocker.message);
         }

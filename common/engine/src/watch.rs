@@ -13,9 +13,9 @@ use common::entrance;
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
-use super::listing::page;
-use super::request::{Call, JSON, METADATA, METADATA_LIST};
-use events::Events;
+use super::listing::read_page;
+use super::request::{ApiCall, JSON, METADATA, METADATA_LIST};
+use events::WatchEvents;
 
 /// The server ends a watch after this time, so that a dead connection is noticed soon after.
 const WATCH_SECONDS: u32 = 60;
@@ -25,11 +25,11 @@ const SILENCE: Duration = Duration::from_secs(70);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A watch that lasted this long counts as a success.
-const LONG: Duration = Duration::from_secs(5);
+const LONG_WATCH: Duration = Duration::from_secs(5);
 
 /// The objects of a collection that are watched.
 #[derive(Clone, Copy)]
-pub(super) enum Selector<'a> {
+pub(super) enum ObservedSelector<'a> {
     /// All objects.
     All,
     /// Objects with this label, whatever its value.
@@ -39,7 +39,7 @@ pub(super) enum Selector<'a> {
 }
 
 /// An event of a watched collection.
-pub(super) enum Seen {
+pub(super) enum Observation {
     /// All objects that exist now.
     Listed(Vec<Value>),
     /// An object was created or changed.
@@ -54,13 +54,13 @@ pub(super) enum Seen {
 ///
 /// `name`: only the object with this name. Objects always have apiVersion and kind, which lists omit. Whenever the server ends a watch, the
 /// objects are listed again, so that an event that was lost once is not missed for ever.
-pub(super) async fn follow(
+pub(super) async fn observe(
     cluster: &Cluster,
     collection: &Collection,
     name: Option<&str>,
-    mut see: impl FnMut(Seen) -> bool,
+    mut see: impl FnMut(Observation) -> bool,
 ) -> Result<(), EngineError> {
-    let call = Call::list(collection, JSON);
+    let call = ApiCall::list(collection, JSON);
     let call = match name {
         Some(name) => call.query(
             "fieldSelector",
@@ -73,36 +73,36 @@ pub(super) async fn follow(
 
 /// Reports to `see` that something in a large collection changed, by metadata alone; existing objects are not read. The first
 /// [`Seen::Listed`] means that no later change can be missed; another one means that changes may have been missed.
-pub(super) async fn changes(
+pub(super) async fn observe_changes(
     cluster: &Cluster,
     collection: &Collection,
-    selector: Selector<'_>,
-    mut see: impl FnMut(Seen) -> bool,
+    selector: ObservedSelector<'_>,
+    mut see: impl FnMut(Observation) -> bool,
 ) -> Result<(), EngineError> {
-    let select = |call: Call| match selector {
-        Selector::All => call,
-        Selector::Label(label) => call.query("labelSelector", &query_value(label)),
-        Selector::Name(name) => call.query(
+    let select = |call: ApiCall| match selector {
+        ObservedSelector::All => call,
+        ObservedSelector::Label(label) => call.query("labelSelector", &query_value(label)),
+        ObservedSelector::Name(name) => call.query(
             "fieldSelector",
             &format!("metadata.name%3D{}", query_value(name)),
         ),
     };
     // A LIST of one object, only for its resourceVersion.
-    let list = select(Call::list(collection, METADATA_LIST)).query("limit", "1");
-    let watch = select(Call::list(collection, METADATA));
+    let list = select(ApiCall::list(collection, METADATA_LIST)).query("limit", "1");
+    let watch = select(ApiCall::list(collection, METADATA));
     list_and_watch(cluster, collection, (&list, &watch), false, &mut see).await
 }
 
 /// Reports existing objects and changes of those that match a label selector, by metadata alone.
-pub(super) async fn labelled(
+pub(super) async fn observe_labelled(
     cluster: &Cluster,
     collection: &Collection,
     selector: &str,
-    mut see: impl FnMut(Seen) -> bool,
+    mut see: impl FnMut(Observation) -> bool,
 ) -> Result<(), EngineError> {
     let selector = query_value(selector);
-    let list = Call::list(collection, METADATA_LIST).query("labelSelector", &selector);
-    let watch = Call::list(collection, METADATA).query("labelSelector", &selector);
+    let list = ApiCall::list(collection, METADATA_LIST).query("labelSelector", &selector);
+    let watch = ApiCall::list(collection, METADATA).query("labelSelector", &selector);
     list_and_watch(cluster, collection, (&list, &watch), false, &mut see).await
 }
 
@@ -111,25 +111,28 @@ pub(super) async fn labelled(
 async fn list_and_watch(
     cluster: &Cluster,
     collection: &Collection,
-    (listed, watched): (&Call, &Call),
+    (listed, watched): (&ApiCall, &ApiCall),
     relists: bool,
-    see: &mut impl FnMut(Seen) -> bool,
+    see: &mut impl FnMut(Observation) -> bool,
 ) -> Result<(), EngineError> {
-    let mut pause = Pause::default();
+    let mut pause = RetryPause::default();
     loop {
-        let list = match page(cluster, listed.clone(), &mut 0, entrance::object).await {
+        let list = match read_page(cluster, listed.clone(), &mut 0, entrance::read_object).await {
             Ok(page) => page,
-            Err(error) if passes(&error) => {
-                if see(Seen::Lost(error.words())) {
+            Err(error) if is_temporary(&error) => {
+                if see(Observation::Lost(error.describe())) {
                     return Ok(());
                 }
-                pause.longer().await;
+                pause.wait_longer().await;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let items = list.items.into_iter().map(|item| typed(item, collection));
-        if see(Seen::Listed(items.collect())) {
+        let items = list
+            .items
+            .into_iter()
+            .map(|item| with_type(item, collection));
+        if see(Observation::Listed(items.collect())) {
             return Ok(());
         }
         let mut version = list.metadata.resource_version;
@@ -138,30 +141,30 @@ async fn list_and_watch(
             let call = watched.clone().watch(&version, WATCH_SECONDS);
             let (opened, is_renewed) = (Instant::now(), cluster.is_renewed());
             let watched = watch(cluster, &call, collection, &mut version, see).await;
-            if opened.elapsed() >= LONG {
-                pause = Pause::default();
+            if opened.elapsed() >= LONG_WATCH {
+                pause = RetryPause::default();
             }
             match watched {
                 Ok(true) => return Ok(()),
                 // Servers end watches now and then; one that ends every watch at once must not be flooded with requests.
                 Ok(false) => {
-                    pause.longer().await;
-                    if relists && opened.elapsed() >= LONG {
+                    pause.wait_longer().await;
+                    if relists && opened.elapsed() >= LONG_WATCH {
                         break;
                     }
                 }
                 Err(error) if error.code() == Some(410) => {
-                    pause.longer().await;
+                    pause.wait_longer().await;
                     break;
                 }
                 Err(EngineError::Unauthorized { .. }) if !is_renewed && cluster.renew().await => {
                     break;
                 }
-                Err(error) if passes(&error) => {
-                    if see(Seen::Lost(error.words())) {
+                Err(error) if is_temporary(&error) => {
+                    if see(Observation::Lost(error.describe())) {
                         return Ok(());
                     }
-                    pause.longer().await;
+                    pause.wait_longer().await;
                 }
                 Err(error) => return Err(error),
             }
@@ -170,21 +173,21 @@ async fn list_and_watch(
 }
 
 /// Returns whether the same request may succeed later.
-fn passes(error: &EngineError) -> bool {
+fn is_temporary(error: &EngineError) -> bool {
     error.is_uncertain() || error.code() == Some(429)
 }
 
 /// The pause between two tries, longer each time.
-struct Pause(Duration);
+struct RetryPause(Duration);
 
-impl Default for Pause {
+impl Default for RetryPause {
     fn default() -> Self {
         Self(FIRST_PAUSE)
     }
 }
 
-impl Pause {
-    async fn longer(&mut self) {
+impl RetryPause {
+    async fn wait_longer(&mut self) {
         sleep(self.0).await;
         self.0 = (self.0 * 2).min(LONGEST_PAUSE);
     }
@@ -193,12 +196,12 @@ impl Pause {
 /// Runs one watch until it ends (`false`), or until `see` returns `true`.
 async fn watch(
     cluster: &Cluster,
-    call: &Call,
+    call: &ApiCall,
     collection: &Collection,
     version: &mut String,
-    see: &mut impl FnMut(Seen) -> bool,
+    see: &mut impl FnMut(Observation) -> bool,
 ) -> Result<bool, EngineError> {
-    let opened = Events::open(cluster, call);
+    let opened = WatchEvents::open(cluster, call);
     let mut events = match timeout(cluster.options().request_timeout, opened).await {
         Ok(opened) => opened?,
         Err(_) => return Ok(false),
@@ -206,9 +209,9 @@ async fn watch(
     while let Ok(Some(event)) = timeout(SILENCE, events.next()).await {
         let seen = match event? {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                Seen::Changed(typed(object, collection))
+                Observation::Changed(with_type(object, collection))
             }
-            WatchEvent::Deleted(object) => Seen::Deleted(typed(object, collection)),
+            WatchEvent::Deleted(object) => Observation::Deleted(with_type(object, collection)),
             WatchEvent::Bookmark(bookmark) => {
                 *version = bookmark.metadata.resource_version;
                 continue;
@@ -218,7 +221,7 @@ async fn watch(
                 return Err(classify::watch_error(call, &cluster.server, error));
             }
         };
-        if let Seen::Changed(object) | Seen::Deleted(object) = &seen
+        if let Observation::Changed(object) | Observation::Deleted(object) = &seen
             && let Some(seen_version) = object.pointer("/metadata/resourceVersion")
             && let Some(seen_version) = seen_version.as_str()
         {
@@ -231,7 +234,7 @@ async fn watch(
     Ok(false)
 }
 
-fn typed(mut object: Value, collection: &Collection) -> Value {
+fn with_type(mut object: Value, collection: &Collection) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields
             .entry("apiVersion")

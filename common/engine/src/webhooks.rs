@@ -10,18 +10,18 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::live::read;
-use super::request::{Call, JSON_PATCH, METADATA};
+use super::request::{ApiCall, JSON_PATCH, METADATA};
 
 /// Name of both configurations.
 const CONFIGURATION: &str = "kubectl-addons";
 /// Name of the add-on with the webhook, and of its Deployment and Service (`deploy/base`).
 pub const WEBHOOK: &str = "addons-webhook";
 /// The webhook that validates catalogues.
-const ENTRY: &str = "validate.kubectl-addons.dev";
+const VALIDATING_WEBHOOK: &str = "validate.kubectl-addons.dev";
 
 /// The answer to a request that the webhook must deny.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum WebhookAnswer {
     /// The webhook denied it.
     Denied,
     /// It was accepted: no configuration calls the webhook, or it did not answer and its failures are ignored.
@@ -36,8 +36,11 @@ pub enum Answer {
 ///
 /// # Errors
 /// Those of the request; [`EngineError::Denied`] by another webhook or by a policy.
-pub async fn ask(cluster: &Cluster, denied: &AddonCatalogue) -> Result<Answer, EngineError> {
-    let collection = Collection::known(
+pub async fn probe(
+    cluster: &Cluster,
+    denied: &AddonCatalogue,
+) -> Result<WebhookAnswer, EngineError> {
+    let collection = Collection::from_names(
         names::API_VERSION,
         "AddonCatalogue",
         "addoncatalogues",
@@ -45,23 +48,25 @@ pub async fn ask(cluster: &Cluster, denied: &AddonCatalogue) -> Result<Answer, E
     );
     let name = denied.metadata.name.as_deref().unwrap_or_default();
     let body = serde_json::to_vec(denied).map_err(|error| EngineError::Api {
-        what: collection.object(name),
+        what: collection.describe_object(name),
         message: error.to_string(),
         code: 0,
     })?;
-    let call = Call::create(&collection, name, METADATA)
+    let call = ApiCall::create(&collection, name, METADATA)
         .query("dryRun", "All")
         .first();
     match cluster.send::<IgnoredAny>(call.body(body)).await {
-        Ok(_) => Ok(Answer::Accepted),
-        Err(EngineError::Denied { message, .. }) if message.contains(ENTRY) => Ok(Answer::Denied),
+        Ok(_) => Ok(WebhookAnswer::Accepted),
+        Err(EngineError::Denied { message, .. }) if message.contains(VALIDATING_WEBHOOK) => {
+            Ok(WebhookAnswer::Denied)
+        }
         Err(EngineError::Api {
             message, code: 429, ..
-        }) if message.contains(ENTRY) => Ok(Answer::Refused(message)),
+        }) if message.contains(VALIDATING_WEBHOOK) => Ok(WebhookAnswer::Refused(message)),
         // An object with this name exists, so the webhook was not called.
-        Err(error) if error.is_conflict() => Ok(Answer::Accepted),
+        Err(error) if error.is_conflict() => Ok(WebhookAnswer::Accepted),
         Err(EngineError::Api { message, .. }) if message.contains("failed calling webhook") => {
-            Ok(Answer::Unanswered(message))
+            Ok(WebhookAnswer::Unanswered(message))
         }
         Err(error) => Err(error),
     }
@@ -97,7 +102,7 @@ pub async fn ignore_failures(cluster: &Cluster, manager: &str) -> Result<bool, E
         0,
         json!({"op": "test", "path": "/metadata/resourceVersion", "value": version}),
     );
-    let call = Call::patch(&collection, CONFIGURATION, JSON_PATCH, METADATA)
+    let call = ApiCall::patch(&collection, CONFIGURATION, JSON_PATCH, METADATA)
         .query("fieldManager", manager)
         .body(Value::Array(patch).to_string().into_bytes());
     cluster.send::<IgnoredAny>(call).await?;
@@ -109,7 +114,8 @@ pub async fn ignore_failures(cluster: &Cluster, manager: &str) -> Result<bool, E
 /// # Errors
 /// Those of the request.
 pub async fn deployment(cluster: &Cluster, namespace: &str) -> Result<Option<Value>, EngineError> {
-    let collection = Collection::known("apps/v1", "Deployment", "deployments", Some(namespace));
+    let collection =
+        Collection::from_names("apps/v1", "Deployment", "deployments", Some(namespace));
     read(cluster, &collection, WEBHOOK).await
 }
 
@@ -120,7 +126,7 @@ pub async fn deployment(cluster: &Cluster, namespace: &str) -> Result<Option<Val
 pub async fn is_guarded(cluster: &Cluster) -> Result<bool, EngineError> {
     // Set in the body, which cannot get lost on the way without the whole request.
     let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]});
-    let call = Call::delete(&configurations(), CONFIGURATION);
+    let call = ApiCall::delete(&configurations(), CONFIGURATION);
     let call = call.body(options.to_string().into_bytes());
     match cluster.send::<IgnoredAny>(call).await {
         Ok(_) => Ok(false),
@@ -131,7 +137,7 @@ pub async fn is_guarded(cluster: &Cluster) -> Result<bool, EngineError> {
 }
 
 fn configurations() -> Collection {
-    Collection::known(
+    Collection::from_names(
         "admissionregistration.k8s.io/v1",
         "ValidatingWebhookConfiguration",
         "validatingwebhookconfigurations",

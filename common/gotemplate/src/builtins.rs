@@ -7,7 +7,7 @@ mod printf;
 #[cfg(test)]
 mod tests;
 
-use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::{self, Any, Text};
 use crate::value::Value;
 
@@ -17,7 +17,7 @@ const TWO: &[Type] = &[Any, Any];
 /// Go's own functions.
 pub(crate) const BUILTINS: &[Function<'static>] = &[
     // The executor evaluates the arguments of these two one by one, and never runs their code.
-    Function::variadic("and", ONE, Any, &|_, of| Ok(of.value(0).clone())).or(&["or"]),
+    Function::variadic("and", ONE, Any, &|_, of| Ok(of.value(0).clone())).with_aliases(&["or"]),
     Function::new("not", ONE, &|_, arguments| {
         Ok(Value::Bool(!arguments.value(0).truth()))
     }),
@@ -44,7 +44,7 @@ pub(crate) const BUILTINS: &[Function<'static>] = &[
 ];
 
 /// Returns whether the first argument is equal to one of the others.
-fn equals_any(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+fn equals_any(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     if arguments.len() < 2 {
         return Err("missing argument for comparison".into());
     }
@@ -57,18 +57,18 @@ fn equals_any(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
 }
 
 fn less(arguments: Arguments<'_>) -> Result<bool, FunctionError> {
-    let order = arguments.value(0).order(arguments.value(1))?;
+    let order = arguments.value(0).compare(arguments.value(1))?;
     Ok(order.is_some_and(std::cmp::Ordering::is_lt))
 }
 
 /// `le` is `lt` or `eq`, so that NaN is neither.
 fn less_or_equal(arguments: Arguments<'_>) -> Result<bool, FunctionError> {
-    let order = arguments.value(0).order(arguments.value(1))?;
+    let order = arguments.value(0).compare(arguments.value(1))?;
     Ok(order.is_some_and(std::cmp::Ordering::is_le))
 }
 
 /// Always returns an error: values are never functions here.
-fn call(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+fn call(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     let callee = arguments.value(0);
     if callee.is_nil() {
         return Err("call of nil".into());
@@ -92,7 +92,7 @@ fn print(arguments: Arguments<'_>) -> Result<String, FunctionError> {
 }
 
 /// Puts a blank between all values, and a newline at the end.
-fn println(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+fn println(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     let mut text = String::new();
     for (index, value) in arguments.rest(0).iter().enumerate() {
         if index > 0 {

@@ -9,7 +9,7 @@ pub enum TemplateError {
     #[error("{place}: {problem}")]
     Parse {
         /// Where the problem was found.
-        place: Place,
+        place: TemplatePosition,
         /// What is wrong.
         problem: String,
     },
@@ -17,7 +17,7 @@ pub enum TemplateError {
     #[error("{place}: at <{action}>: {problem}")]
     Execute {
         /// Where the failing part of the action is.
-        place: Place,
+        place: TemplatePosition,
         /// The failing part of the action.
         action: String,
         /// What is wrong.
@@ -27,7 +27,7 @@ pub enum TemplateError {
 
 /// A position in a template. Lines and columns begin at 1. Columns count characters (Go counts bytes from 0).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct TemplatePosition {
     /// The file's name.
     pub file: String,
     /// The line.
@@ -38,7 +38,7 @@ pub struct Place {
 
 /// A problem at a byte of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct SyntaxProblem {
     /// Byte offset.
     pub at: usize,
     /// What is wrong.
@@ -48,14 +48,14 @@ pub(crate) struct Problem {
 impl TemplateError {
     /// Returns where the problem is.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &TemplatePosition {
         match self {
             Self::Parse { place, .. } | Self::Execute { place, .. } => place,
         }
     }
 }
 
-impl Problem {
+impl SyntaxProblem {
     /// A problem with `message` at byte `at`.
     #[must_use]
     pub fn new(at: usize, message: impl Into<String>) -> Self {
@@ -66,7 +66,7 @@ impl Problem {
     }
 }
 
-impl Place {
+impl TemplatePosition {
     /// The position of byte `at` in `text`, the content of `file`.
     #[must_use]
     pub fn new(file: &str, text: &str, at: usize) -> Self {
@@ -82,7 +82,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TemplatePosition {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}:{}:{}", self.file, self.line, self.column)
     }

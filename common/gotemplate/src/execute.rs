@@ -8,21 +8,21 @@ mod method;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::error::{Place, TemplateError};
-use crate::function::{Context, FunctionError};
-use crate::limits::{Limits, MAX_DEPTH};
+use crate::error::{TemplateError, TemplatePosition};
+use crate::function::{FunctionContext, FunctionError};
+use crate::limits::{MAX_DEPTH, TemplateLimits};
 use crate::parse::Definitions;
-use crate::tree::{Call, Choice, Loop, Node, Pipeline};
+use crate::tree::{ConditionalNode, LoopNode, Pipeline, TemplateCall, TemplateNode};
 use crate::value::Value;
-use crate::{Options, Template, Warning};
+use crate::{NoValueWarning, TemplateFile, TemplateOptions};
 
 /// A running execution of templates.
 pub(super) struct Execution<'t, 'a> {
-    files: &'t [Template<'a>],
+    files: &'t [TemplateFile<'a>],
     definitions: &'t Definitions<'a>,
     strict: bool,
-    limits: Limits,
-    context: Context,
+    limits: TemplateLimits,
+    context: FunctionContext,
     /// Index of the file whose nodes are executed.
     file: usize,
     /// The visible variables, innermost last.
@@ -33,7 +33,7 @@ pub(super) struct Execution<'t, 'a> {
     /// The output so far.
     pub(super) text: String,
     /// A warning for each action that printed `<no value>`, in the order of execution.
-    pub(super) warnings: Vec<Warning>,
+    pub(super) warnings: Vec<NoValueWarning>,
     warned: BTreeSet<(usize, usize)>,
 }
 
@@ -52,14 +52,14 @@ enum Flow {
 const ENTRY: usize = 64;
 
 /// The result of executing a node. The error is boxed to keep the stack small: every level of the recursion holds a result.
-type Outcome<T> = Result<T, Box<TemplateError>>;
+type ExecutionResult<T> = Result<T, Box<TemplateError>>;
 
 impl<'t, 'a> Execution<'t, 'a> {
     /// Prepares the execution of `files`, with `root` as `$`.
     pub(super) fn new(
-        files: &'t [Template<'a>],
+        files: &'t [TemplateFile<'a>],
         definitions: &'t Definitions<'a>,
-        options: &Options<'_>,
+        options: &TemplateOptions<'_>,
         root: Value,
     ) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl<'t, 'a> Execution<'t, 'a> {
             definitions,
             strict: options.strict,
             limits: options.limits,
-            context: Context {
+            context: FunctionContext {
                 bytes: options.limits.bytes,
                 work: options.limits.work,
                 stop: options.stop.cloned(),
@@ -84,15 +84,24 @@ impl<'t, 'a> Execution<'t, 'a> {
     }
 
     /// Executes the nodes of `file`. Variables that are declared outside of blocks stay visible in the next file.
-    pub(super) fn file(&mut self, file: usize, dot: &Value, nodes: &'t [Node<'a>]) -> Outcome<()> {
+    pub(super) fn execute_file(
+        &mut self,
+        file: usize,
+        dot: &Value,
+        nodes: &'t [TemplateNode<'a>],
+    ) -> ExecutionResult<()> {
         self.file = file;
-        self.nodes(dot, nodes).map(|_| ())
+        self.execute_nodes(dot, nodes).map(|_| ())
     }
 
-    fn nodes(&mut self, dot: &Value, nodes: &'t [Node<'a>]) -> Outcome<Flow> {
+    fn execute_nodes(
+        &mut self,
+        dot: &Value,
+        nodes: &'t [TemplateNode<'a>],
+    ) -> ExecutionResult<Flow> {
         self.depth += 1;
         for node in nodes {
-            let flow = self.node(dot, node)?;
+            let flow = self.execute_node(dot, node)?;
             if flow != Flow::On {
                 self.depth -= 1;
                 return Ok(flow);
@@ -102,57 +111,64 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(Flow::On)
     }
 
-    fn node(&mut self, dot: &Value, node: &'t Node<'a>) -> Outcome<Flow> {
+    fn execute_node(&mut self, dot: &Value, node: &'t TemplateNode<'a>) -> ExecutionResult<Flow> {
         match node {
-            Node::Text(text) => {
+            TemplateNode::Text(text) => {
                 self.text.push_str(text);
                 self.steps += 1;
                 Ok(Flow::On)
             }
-            Node::Action(pipeline) => {
-                let value = self.pipeline(dot, pipeline)?;
+            TemplateNode::Action(pipeline) => {
+                let value = self.evaluate_pipeline(dot, pipeline)?;
                 if pipeline.variables.is_empty() {
                     self.print(pipeline, &value)?;
                 }
                 Ok(Flow::On)
             }
-            Node::If(choice) => self.choice(dot, choice, false),
-            Node::With(choice) => self.choice(dot, choice, true),
-            Node::Range(range) => self.range(dot, range),
-            Node::Template(call) => self.template(dot, call).map(|()| Flow::On),
-            Node::Break => Ok(Flow::Break),
-            Node::Continue => Ok(Flow::Continue),
+            TemplateNode::If(choice) => self.execute_choice(dot, choice, false),
+            TemplateNode::With(choice) => self.execute_choice(dot, choice, true),
+            TemplateNode::Range(range) => self.execute_range(dot, range),
+            TemplateNode::Template(call) => self.execute_template(dot, call).map(|()| Flow::On),
+            TemplateNode::Break => Ok(Flow::Break),
+            TemplateNode::Continue => Ok(Flow::Continue),
         }
     }
 
-    fn choice(&mut self, dot: &Value, choice: &'t Choice<'a>, with: bool) -> Outcome<Flow> {
+    fn execute_choice(
+        &mut self,
+        dot: &Value,
+        choice: &'t ConditionalNode<'a>,
+        with: bool,
+    ) -> ExecutionResult<Flow> {
         let mark = self.variables.len();
         for (condition, nodes) in &choice.branches {
-            let value = self.pipeline(dot, condition)?;
+            let value = self.evaluate_pipeline(dot, condition)?;
             if value.truth() {
-                let flow = self.nodes(if with { &value } else { dot }, nodes)?;
+                let flow = self.execute_nodes(if with { &value } else { dot }, nodes)?;
                 self.variables.truncate(mark);
                 return Ok(flow);
             }
         }
-        let flow = self.nodes(dot, &choice.otherwise)?;
+        let flow = self.execute_nodes(dot, &choice.otherwise)?;
         self.variables.truncate(mark);
         Ok(flow)
     }
 
-    fn range(&mut self, dot: &Value, range: &'t Loop<'a>) -> Outcome<Flow> {
+    fn execute_range(&mut self, dot: &Value, range: &'t LoopNode<'a>) -> ExecutionResult<Flow> {
         let outside = self.variables.len();
-        let over = self.pipeline(dot, &range.over)?;
+        let over = self.evaluate_pipeline(dot, &range.over)?;
         let over = over.follow();
         let mut ran = false;
         let flow = match over {
             Value::Missing | Value::Nil => Flow::On,
-            Value::Int(count) => self.count(range, *count, Value::Int, &mut ran)?,
-            Value::Int64(count) => self.count(range, *count, Value::Int64, &mut ran)?,
-            Value::Byte(count) => self.count(range, i64::from(*count), Value::Int, &mut ran)?,
+            Value::Int(count) => self.execute_count(range, *count, Value::Int, &mut ran)?,
+            Value::Int64(count) => self.execute_count(range, *count, Value::Int64, &mut ran)?,
+            Value::Byte(count) => {
+                self.execute_count(range, i64::from(*count), Value::Int, &mut ran)?
+            }
             Value::Uint64(count) => {
                 let count = i64::try_from(*count).unwrap_or(i64::MAX);
-                self.count(
+                self.execute_count(
                     range,
                     count,
                     |index| Value::Uint64(index.unsigned_abs()),
@@ -161,14 +177,14 @@ impl<'t, 'a> Execution<'t, 'a> {
             }
             Value::List(list) => {
                 let indexes = (0..).map(Value::Int);
-                self.each(range, indexes.zip(list.iter().cloned()), &mut ran)?
+                self.execute_each(range, indexes.zip(list.iter().cloned()), &mut ran)?
             }
             Value::Dict(dict) => {
                 // The entries are copied even if the loop ends at once.
                 self.charge(dict.len().saturating_mul(ENTRY), range.over.at, &range.over)?;
                 let entries = dict.entries().into_iter();
                 let entries = entries.map(|(key, value)| (Value::Text(key), value));
-                self.each(range, entries, &mut ran)?
+                self.execute_each(range, entries, &mut ran)?
             }
             other => {
                 let problem = format!(
@@ -181,35 +197,35 @@ impl<'t, 'a> Execution<'t, 'a> {
         let flow = if ran {
             flow
         } else {
-            self.nodes(dot, &range.otherwise)?
+            self.execute_nodes(dot, &range.otherwise)?
         };
         self.variables.truncate(outside);
         Ok(flow)
     }
 
     /// Executes the body for the numbers below `count`.
-    fn count(
+    fn execute_count(
         &mut self,
-        range: &'t Loop<'a>,
+        range: &'t LoopNode<'a>,
         count: i64,
         number: fn(i64) -> Value,
         ran: &mut bool,
-    ) -> Outcome<Flow> {
+    ) -> ExecutionResult<Flow> {
         if range.over.variables.len() > 1 {
             let problem = format!("can't use {count} to iterate over more than one variable");
             return Err(self.fail_over(range, problem));
         }
         let numbers = (0..count).map(|index| (Value::Nil, number(index)));
-        self.each(range, numbers, ran)
+        self.execute_each(range, numbers, ran)
     }
 
     /// Executes the body for every pair of a key and an element. Sets `ran` if there is one.
-    fn each(
+    fn execute_each(
         &mut self,
-        range: &'t Loop<'a>,
+        range: &'t LoopNode<'a>,
         pairs: impl Iterator<Item = (Value, Value)>,
         ran: &mut bool,
-    ) -> Outcome<Flow> {
+    ) -> ExecutionResult<Flow> {
         let mark = self.variables.len();
         for (key, element) in pairs {
             *ran = true;
@@ -220,7 +236,7 @@ impl<'t, 'a> Execution<'t, 'a> {
             }
             self.step(range.over.at, &range.over)?;
             self.bind(&range.over, mark, key, &element)?;
-            let flow = self.nodes(&element, &range.body)?;
+            let flow = self.execute_nodes(&element, &range.body)?;
             self.variables.truncate(mark);
             if flow == Flow::Break {
                 break;
@@ -231,7 +247,7 @@ impl<'t, 'a> Execution<'t, 'a> {
     }
 
     /// Returns an error about the value that a loop iterates over.
-    fn fail_over(&self, range: &Loop<'_>, problem: String) -> Box<TemplateError> {
+    fn fail_over(&self, range: &LoopNode<'_>, problem: String) -> Box<TemplateError> {
         match range.over.commands.last() {
             Some(command) => self.fail(command.first.at, command, problem),
             None => self.fail(range.over.at, &range.over, problem),
@@ -245,7 +261,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         mark: usize,
         key: Value,
         element: &Value,
-    ) -> Outcome<()> {
+    ) -> ExecutionResult<()> {
         let (element_name, key_name) = match over.variables.as_slice() {
             [] => return Ok(()),
             [element] => (*element, None),
@@ -270,32 +286,36 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(())
     }
 
-    fn template(&mut self, dot: &Value, call: &'t Call<'a>) -> Outcome<()> {
+    fn execute_template(&mut self, dot: &Value, call: &'t TemplateCall<'a>) -> ExecutionResult<()> {
         let Some(tree) = self.definitions.get(&call.name) else {
             let problem = format!("template {:?} not defined", call.name);
             return Err(self.fail(call.at, call, problem));
         };
         let dot = match &call.data {
-            Some(data) => self.pipeline(dot, data)?,
+            Some(data) => self.evaluate_pipeline(dot, data)?,
             None => Value::Missing,
         };
         self.step(call.at, call)?;
         // No dynamic scoping: a template sees no variables of its caller.
         let variables = std::mem::replace(&mut self.variables, vec![("$", dot.clone())]);
         let file = std::mem::replace(&mut self.file, tree.file);
-        self.nodes(&dot, &tree.nodes)?;
+        self.execute_nodes(&dot, &tree.nodes)?;
         self.variables = variables;
         self.file = file;
         Ok(())
     }
 
     /// Evaluates a pipeline, and sets its variables to the value.
-    fn pipeline(&mut self, dot: &Value, pipeline: &'t Pipeline<'a>) -> Outcome<Value> {
+    fn evaluate_pipeline(
+        &mut self,
+        dot: &Value,
+        pipeline: &'t Pipeline<'a>,
+    ) -> ExecutionResult<Value> {
         self.depth += 1;
         self.step(pipeline.at, pipeline)?;
         let mut value = None;
         for command in &pipeline.commands {
-            let result = self.command(dot, command, value.take())?;
+            let result = self.evaluate_command(dot, command, value.take())?;
             // As in Go, the result of a command loses its null: it counts as missing.
             value = Some(match result {
                 Value::Nil => Value::Missing,
@@ -314,7 +334,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(value)
     }
 
-    fn print(&mut self, pipeline: &Pipeline<'_>, value: &Value) -> Outcome<()> {
+    fn print(&mut self, pipeline: &Pipeline<'_>, value: &Value) -> ExecutionResult<()> {
         if matches!(value, Value::Missing) {
             return self.print_missing(pipeline);
         }
@@ -323,7 +343,7 @@ impl<'t, 'a> Execution<'t, 'a> {
     }
 
     /// Prints `<no value>` and records a warning; with `strict`, returns an error.
-    fn print_missing(&mut self, pipeline: &Pipeline<'_>) -> Outcome<()> {
+    fn print_missing(&mut self, pipeline: &Pipeline<'_>) -> ExecutionResult<()> {
         if self.strict {
             let problem = "it has no value; set one, or give a default as in {{ default \"x\" .Variables.name }}";
             return Err(self.fail(pipeline.at, pipeline, problem.to_owned()));
@@ -334,13 +354,13 @@ impl<'t, 'a> Execution<'t, 'a> {
             self.charge(pipeline.at, pipeline.at, pipeline)?;
             let place = self.place(pipeline.at);
             let path = pipeline.to_string();
-            self.warnings.push(Warning { place, path });
+            self.warnings.push(NoValueWarning { place, path });
         }
         Ok(())
     }
 
     /// Counts a step, and checks all limits that further steps could exceed.
-    fn step(&mut self, at: usize, action: impl fmt::Display) -> Outcome<()> {
+    fn step(&mut self, at: usize, action: impl fmt::Display) -> ExecutionResult<()> {
         self.steps += 1;
         let problem = if self.depth > MAX_DEPTH {
             format!(
@@ -375,9 +395,9 @@ impl<'t, 'a> Execution<'t, 'a> {
         })
     }
 
-    fn place(&self, at: usize) -> Place {
+    fn place(&self, at: usize) -> TemplatePosition {
         let file = self.files.get(self.file);
         let (name, text) = file.map_or(("", ""), |file| (file.name, file.text));
-        Place::new(name, text, at)
+        TemplatePosition::new(name, text, at)
     }
 }

@@ -11,14 +11,14 @@ use std::fmt;
 pub use arguments::Arguments;
 
 use crate::builtins::BUILTINS;
-use crate::limits::Stop;
+use crate::limits::StopFlag;
 use crate::value::{MAX_DEPTH, MAX_TEXT, Type, Value};
 
 /// The result of a function.
 pub type FunctionResult = Result<Value, FunctionError>;
 
 /// The code of a function. The executor calls it only with arguments that fit the parameters.
-pub type Code<'f> = dyn Fn(&mut Context, Arguments<'_>) -> FunctionResult + 'f;
+pub type FunctionCode<'f> = dyn Fn(&mut FunctionContext, Arguments<'_>) -> FunctionResult + 'f;
 
 /// A function that templates can call.
 #[derive(Clone, Copy)]
@@ -31,18 +31,18 @@ pub struct Function<'f> {
     pub(crate) parameters: &'f [Type],
     /// The type of any number of further arguments (Go's `...T`).
     pub(crate) rest: Option<Type>,
-    pub(crate) code: &'f Code<'f>,
+    pub(crate) code: &'f FunctionCode<'f>,
 }
 
 /// The remaining budget of all functions of a rendering.
 #[derive(Debug)]
-pub struct Context {
+pub struct FunctionContext {
     /// Bytes that functions may still produce.
     pub(crate) bytes: usize,
     /// Bytes that functions may still read.
     pub(crate) work: usize,
     /// Stops the rendering.
-    pub(crate) stop: Option<Stop>,
+    pub(crate) stop: Option<StopFlag>,
 }
 
 /// Why a function failed. The executor adds the function's name and the position.
@@ -51,7 +51,10 @@ pub struct Context {
 pub struct FunctionError(String);
 
 /// Finds the function `name`: the first one in `tables`, else Go's own.
-pub(crate) fn find<'f>(tables: &'f [&'f [Function<'f>]], name: &str) -> Option<&'f Function<'f>> {
+pub(crate) fn find_function<'f>(
+    tables: &'f [&'f [Function<'f>]],
+    name: &str,
+) -> Option<&'f Function<'f>> {
     let mut all = tables.iter().copied().chain([BUILTINS]).flatten();
     all.find(|function| function.name == name || function.aliases.contains(&name))
 }
@@ -59,7 +62,7 @@ pub(crate) fn find<'f>(tables: &'f [&'f [Function<'f>]], name: &str) -> Option<&
 impl<'f> Function<'f> {
     /// A function with exactly `parameters`.
     #[must_use]
-    pub const fn new(name: &'f str, parameters: &'f [Type], code: &'f Code<'f>) -> Self {
+    pub const fn new(name: &'f str, parameters: &'f [Type], code: &'f FunctionCode<'f>) -> Self {
         Self {
             name,
             aliases: &[],
@@ -75,7 +78,7 @@ impl<'f> Function<'f> {
         name: &'f str,
         parameters: &'f [Type],
         rest: Type,
-        code: &'f Code<'f>,
+        code: &'f FunctionCode<'f>,
     ) -> Self {
         Self {
             rest: Some(rest),
@@ -85,7 +88,7 @@ impl<'f> Function<'f> {
 
     /// Adds further names.
     #[must_use]
-    pub const fn or(self, aliases: &'f [&'f str]) -> Self {
+    pub const fn with_aliases(self, aliases: &'f [&'f str]) -> Self {
         Self { aliases, ..self }
     }
 }
@@ -96,7 +99,7 @@ impl fmt::Debug for Function<'_> {
     }
 }
 
-impl Context {
+impl FunctionContext {
     /// Checks the budget before a function makes a result that can be much larger than its arguments (`repeat`, `indent`, `until`): at most
     /// [`MAX_TEXT`] bytes at once, and a limited number in the whole rendering. A list item counts as 32 bytes.
     ///
@@ -113,18 +116,18 @@ impl Context {
     }
 
     /// Counts bytes that a function reads, to bound loops over a long text or a long list.
-    pub(crate) fn work(&mut self, bytes: usize) -> Result<(), FunctionError> {
+    pub(crate) fn count_work(&mut self, bytes: usize) -> Result<(), FunctionError> {
         if self.is_stopped() {
             return Err(FunctionError::stopped());
         }
         let left = self.work.checked_sub(bytes);
-        self.work = left.ok_or_else(FunctionError::too_much)?;
+        self.work = left.ok_or_else(FunctionError::too_much_work)?;
         Ok(())
     }
 
     /// Returns whether the rendering was asked to end.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.as_ref().is_some_and(Stop::is_asked)
+        self.stop.as_ref().is_some_and(StopFlag::is_requested)
     }
 
     /// Go's deep equality. Every compared value counts as work.
@@ -148,7 +151,7 @@ impl FunctionError {
     }
 
     /// The error for functions that read too much.
-    pub(crate) fn too_much() -> Self {
+    pub(crate) fn too_much_work() -> Self {
         Self::new(
             "the functions of the templates read too much: does a loop, or an expression, go over long texts or lists again and again?",
         )

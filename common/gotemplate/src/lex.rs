@@ -5,9 +5,9 @@
 mod number;
 mod token;
 
-pub use token::{Keyword, Kind, Token};
+pub use token::{Keyword, Token, TokenKind};
 
-use crate::error::Problem;
+use crate::error::SyntaxProblem;
 
 /// The start of an action.
 const LEFT: &str = "{{";
@@ -56,25 +56,25 @@ impl<'a> Lexer<'a> {
     ///
     /// # Errors
     /// Characters that begin no token, or an unterminated action, comment or string.
-    pub fn token(&mut self) -> Result<Token<'a>, Problem> {
+    pub fn next_token(&mut self) -> Result<Token<'a>, SyntaxProblem> {
         if self.action.is_some() {
-            return self.inside();
+            return self.next_token_in_action();
         }
         loop {
-            if let Some(token) = self.text() {
+            if let Some(token) = self.read_text() {
                 return Ok(token);
             }
             let Some(after) = self.rest().strip_prefix(LEFT) else {
-                return Ok(self.emit(Kind::End));
+                return Ok(self.emit(TokenKind::End));
             };
             let marked = starts_with_left_marker(after);
             let body = if marked { after.get(2..) } else { Some(after) };
             if let Some(comment) = body.and_then(|body| body.strip_prefix("/*")) {
-                self.comment(comment)?;
+                self.skip_comment(comment)?;
                 continue;
             }
             self.at += LEFT.len();
-            let token = self.emit(Kind::LeftDelimiter);
+            let token = self.emit(TokenKind::LeftDelimiter);
             self.at += if marked { 2 } else { 0 };
             self.start = self.at;
             self.action = Some(token.at);
@@ -85,7 +85,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads the text before the next action, if there is any.
-    fn text(&mut self) -> Option<Token<'a>> {
+    fn read_text(&mut self) -> Option<Token<'a>> {
         let rest = self.rest();
         let length = rest.find(LEFT).unwrap_or(rest.len());
         let (text, after) = rest.split_at_checked(length)?;
@@ -98,7 +98,7 @@ impl<'a> Lexer<'a> {
             text
         };
         let token = Token {
-            kind: Kind::Text,
+            kind: TokenKind::Text,
             at: self.at,
             text: kept,
         };
@@ -111,28 +111,31 @@ impl<'a> Lexer<'a> {
     }
 
     /// Skips a comment; `comment` begins after its `/*`.
-    fn comment(&mut self, comment: &'a str) -> Result<(), Problem> {
+    fn skip_comment(&mut self, comment: &'a str) -> Result<(), SyntaxProblem> {
         let Some((_, after)) = comment.split_once("*/") else {
-            return Err(Problem::new(self.start, "unclosed comment: no */ follows"));
+            return Err(SyntaxProblem::new(
+                self.start,
+                "unclosed comment: no */ follows",
+            ));
         };
         let (after, trims) = match after.strip_prefix(RIGHT) {
             Some(after) => (after, false),
             None => match right_marker(after).and_then(|after| after.strip_prefix(RIGHT)) {
                 Some(after) => (after, true),
                 None => {
-                    return Err(Problem::new(
+                    return Err(SyntaxProblem::new(
                         self.start,
                         "a comment must fill its action: {{/* … */}}, or with - and a blank {{- /* … */ -}}",
                     ));
                 }
             },
         };
-        self.finish(after, trims);
+        self.end_action(after, trims);
         Ok(())
     }
 
     /// Continues with `after`, the text after an action or a comment.
-    fn finish(&mut self, after: &'a str, trims: bool) {
+    fn end_action(&mut self, after: &'a str, trims: bool) {
         let after = if trims {
             after.trim_start_matches(SPACES)
         } else {
@@ -145,63 +148,63 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads a token inside of an action.
-    fn inside(&mut self) -> Result<Token<'a>, Problem> {
+    fn next_token_in_action(&mut self) -> Result<Token<'a>, SyntaxProblem> {
         let rest = self.rest();
         if let Some((delimiter, after, trims)) = right_delimiter(rest) {
             if self.parentheses > 0 {
                 return Err(self.problem("unclosed left paren: a ) is missing before }}"));
             }
             let token = Token {
-                kind: Kind::RightDelimiter,
+                kind: TokenKind::RightDelimiter,
                 at: self.text.len() - delimiter.len(),
                 text: RIGHT,
             };
-            self.finish(after, trims);
+            self.end_action(after, trims);
             return Ok(token);
         }
         let Some(first) = self.next() else {
             let action = self.action.unwrap_or(self.start);
-            return Err(Problem::new(action, "unclosed action: no }} follows"));
+            return Err(SyntaxProblem::new(action, "unclosed action: no }} follows"));
         };
         Ok(match first {
-            first if is_space(first) => self.spaces(),
-            '=' => self.emit(Kind::Assign),
+            first if is_space(first) => self.read_spaces(),
+            '=' => self.emit(TokenKind::Assign),
             ':' => {
                 if self.next() != Some('=') {
                     return Err(self.problem("expected :="));
                 }
-                self.emit(Kind::Declare)
+                self.emit(TokenKind::Declare)
             }
-            '|' => self.emit(Kind::Pipe),
-            '"' => self.quoted('"', "quoted string", Kind::String)?,
-            '\'' => self.quoted('\'', "character constant", Kind::CharConstant)?,
+            '|' => self.emit(TokenKind::Pipe),
+            '"' => self.read_quoted('"', "quoted string", TokenKind::String)?,
+            '\'' => self.read_quoted('\'', "character constant", TokenKind::CharConstant)?,
             '`' => {
                 while self
                     .next()
                     .ok_or_else(|| self.problem("unterminated raw quoted string"))?
                     != '`'
                 {}
-                self.emit(Kind::RawString)
+                self.emit(TokenKind::RawString)
             }
-            '$' => self.field_or_variable(Kind::Variable)?,
+            '$' => self.read_field_or_variable(TokenKind::Variable)?,
             '.' if !self.peek().is_none_or(|next| next.is_ascii_digit()) => {
-                self.field_or_variable(Kind::Field)?
+                self.read_field_or_variable(TokenKind::Field)?
             }
             '.' | '+' | '-' | '0'..='9' => {
                 self.at = self.start;
-                self.number()?
+                self.read_number()?
             }
-            first if is_alphanumeric(first) => self.identifier()?,
+            first if is_alphanumeric(first) => self.read_identifier()?,
             '(' => {
                 self.parentheses += 1;
-                self.emit(Kind::LeftParenthesis)
+                self.emit(TokenKind::LeftParenthesis)
             }
             ')' => {
                 let left = self.parentheses.checked_sub(1);
                 self.parentheses = left.ok_or_else(|| self.problem("unexpected right paren"))?;
-                self.emit(Kind::RightParenthesis)
+                self.emit(TokenKind::RightParenthesis)
             }
-            ' '..='~' => self.emit(Kind::Char),
+            ' '..='~' => self.emit(TokenKind::Char),
             other => {
                 return Err(self.problem(format!("unrecognized character in action: {other:?}")));
             }
@@ -209,17 +212,22 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads blanks, except for the last one if it belongs to ` -}}`.
-    fn spaces(&mut self) -> Token<'a> {
+    fn read_spaces(&mut self) -> Token<'a> {
         while right_delimiter(self.text.get(self.at..).unwrap_or_default()).is_none()
             && self.peek().is_some_and(is_space)
         {
             self.next();
         }
-        self.emit(Kind::Space)
+        self.emit(TokenKind::Space)
     }
 
     /// Reads a constant between two `quote`s.
-    fn quoted(&mut self, quote: char, what: &str, kind: Kind) -> Result<Token<'a>, Problem> {
+    fn read_quoted(
+        &mut self,
+        quote: char,
+        what: &str,
+        kind: TokenKind,
+    ) -> Result<Token<'a>, SyntaxProblem> {
         loop {
             match self.next() {
                 Some('\\') if self.peek().is_some_and(|next| next != '\n') => {
@@ -235,31 +243,31 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads `.name` or `$name`, after its first character.
-    fn field_or_variable(&mut self, kind: Kind) -> Result<Token<'a>, Problem> {
+    fn read_field_or_variable(&mut self, kind: TokenKind) -> Result<Token<'a>, SyntaxProblem> {
         if self.is_terminated() {
             return Ok(self.emit(match kind {
-                Kind::Field => Kind::Keyword(Keyword::Dot),
+                TokenKind::Field => TokenKind::Keyword(Keyword::Dot),
                 kind => kind,
             }));
         }
-        self.word()?;
+        self.read_word()?;
         Ok(self.emit(kind))
     }
 
-    fn identifier(&mut self) -> Result<Token<'a>, Problem> {
-        self.word()?;
-        let mut token = self.emit(Kind::Identifier);
-        token.kind = Kind::of_word(token.text);
+    fn read_identifier(&mut self) -> Result<Token<'a>, SyntaxProblem> {
+        self.read_word()?;
+        let mut token = self.emit(TokenKind::Identifier);
+        token.kind = TokenKind::from_word(token.text);
         Ok(token)
     }
 
     /// Reads letters and digits up to a character that may follow them.
-    fn word(&mut self) -> Result<(), Problem> {
+    fn read_word(&mut self) -> Result<(), SyntaxProblem> {
         while self.peek().is_some_and(is_alphanumeric) {
             self.next();
         }
         match self.peek() {
-            Some(bad) if !self.is_terminated() => Err(Problem::new(
+            Some(bad) if !self.is_terminated() => Err(SyntaxProblem::new(
                 self.at,
                 format!(
                     "bad character {bad:?}; a key that is not a plain word is read with index: index . \"a-b\""
@@ -275,7 +283,7 @@ impl<'a> Lexer<'a> {
         self.peek().is_none_or(may) || self.rest_of_action().starts_with(RIGHT)
     }
 
-    fn emit(&mut self, kind: Kind) -> Token<'a> {
+    fn emit(&mut self, kind: TokenKind) -> Token<'a> {
         let token = Token {
             kind,
             at: self.start,
@@ -285,8 +293,8 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    fn problem(&self, message: impl Into<String>) -> Problem {
-        Problem::new(self.start, message)
+    fn problem(&self, message: impl Into<String>) -> SyntaxProblem {
+        SyntaxProblem::new(self.start, message)
     }
 
     fn next(&mut self) -> Option<char> {

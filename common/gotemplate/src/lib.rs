@@ -27,18 +27,18 @@ mod tests;
 
 use std::fmt;
 
-pub use error::{Place, TemplateError};
+pub use error::{TemplateError, TemplatePosition};
 
-use error::Problem;
+use error::SyntaxProblem;
 use execute::Execution;
 use function::Function;
-use limits::{Limits, Stop};
-use parse::{Definitions, Parsed, parse};
+use limits::{StopFlag, TemplateLimits};
+use parse::{Definitions, ParsedTemplate, parse};
 use value::Value;
 
 /// A template file.
 #[derive(Clone, Copy, Debug)]
-pub struct Template<'a> {
+pub struct TemplateFile<'a> {
     /// Its name in messages.
     pub name: &'a str,
     /// Its text.
@@ -47,7 +47,7 @@ pub struct Template<'a> {
 
 /// How templates are rendered, and which functions they can call.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
+pub struct TemplateOptions<'a> {
     /// Functions besides Go's own, for instance [`sprig::SPRIG`]. The first function with a name wins; all of them take precedence over
     /// Go's own.
     pub functions: &'a [&'a [Function<'a>]],
@@ -58,27 +58,27 @@ pub struct Options<'a> {
     /// Whether printing a missing value is an error. Testing one (`if`, `default`) never is.
     pub strict: bool,
     /// The limits of a rendering.
-    pub limits: Limits,
+    pub limits: TemplateLimits,
     /// Stops the rendering.
-    pub stop: Option<&'a Stop>,
+    pub stop: Option<&'a StopFlag>,
 }
 
 /// Rendered files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedTemplates {
     /// The text of all files, each followed by [`Options::separator`].
     pub text: String,
     /// The actions that printed `<no value>`, in the order of execution.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<NoValueWarning>,
     /// Where in `text` the output of each file begins.
     pub starts: Vec<usize>,
 }
 
 /// An action that printed `<no value>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct NoValueWarning {
     /// Its position.
-    pub place: Place,
+    pub place: TemplatePosition,
     /// The expression that it prints: `.Variables.net`.
     pub path: String,
 }
@@ -90,17 +90,17 @@ pub struct Warning {
 /// # Errors
 /// [`TemplateError`], with file, line and column.
 pub fn render(
-    templates: &[Template<'_>],
+    templates: &[TemplateFile<'_>],
     data: Value,
-    options: &Options<'_>,
-) -> Result<Rendered, TemplateError> {
+    options: &TemplateOptions<'_>,
+) -> Result<RenderedTemplates, TemplateError> {
     let mut definitions = Definitions::new();
-    let mut files: Vec<Parsed<'_>> = Vec::with_capacity(templates.len());
+    let mut files: Vec<ParsedTemplate<'_>> = Vec::with_capacity(templates.len());
     for (index, template) in templates.iter().enumerate() {
         let parsed = parse(index, template.text, options, &mut definitions);
         files.push(
-            parsed.map_err(|Problem { at, message }| TemplateError::Parse {
-                place: Place::new(template.name, template.text, at),
+            parsed.map_err(|SyntaxProblem { at, message }| TemplateError::Parse {
+                place: TemplatePosition::new(template.name, template.text, at),
                 problem: message,
             })?,
         );
@@ -111,13 +111,13 @@ pub fn render(
     for (index, file) in files.iter().enumerate() {
         starts.push(execution.text.len());
         execution
-            .file(index, &dot, &file.nodes)
+            .execute_file(index, &dot, &file.nodes)
             .map_err(|error| *error)?;
         let next = templates.get(index + 1).map_or("", |next| next.text);
-        let separator = trimmed(options.separator, file.trims, next);
+        let separator = trim_separator(options.separator, file.trims, next);
         execution.text.push_str(separator);
     }
-    Ok(Rendered {
+    Ok(RenderedTemplates {
         text: execution.text,
         warnings: execution.warnings,
         starts,
@@ -128,17 +128,20 @@ pub fn render(
 ///
 /// # Errors
 /// [`TemplateError::Parse`], with file, line and column.
-pub fn check(template: Template<'_>, options: &Options<'_>) -> Result<(), TemplateError> {
+pub fn check(
+    template: TemplateFile<'_>,
+    options: &TemplateOptions<'_>,
+) -> Result<(), TemplateError> {
     let parsed = parse(0, template.text, options, &mut Definitions::new());
     let parsed = parsed.map(drop);
-    parsed.map_err(|Problem { at, message }| TemplateError::Parse {
-        place: Place::new(template.name, template.text, at),
+    parsed.map_err(|SyntaxProblem { at, message }| TemplateError::Parse {
+        place: TemplatePosition::new(template.name, template.text, at),
         problem: message,
     })
 }
 
 /// Returns the separator without the blanks that the adjacent actions trim.
-fn trimmed<'s>(separator: &'s str, trims: bool, next: &str) -> &'s str {
+fn trim_separator<'s>(separator: &'s str, trims: bool, next: &str) -> &'s str {
     let separator = if trims {
         separator.trim_start_matches(lex::SPACES)
     } else {
@@ -152,7 +155,7 @@ fn trimmed<'s>(separator: &'s str, trims: bool, next: &str) -> &'s str {
     }
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for NoValueWarning {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, path } = self;
         write!(out, "{place}: {path} has no value and prints as <no value>")

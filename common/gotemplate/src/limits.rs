@@ -8,7 +8,7 @@ pub(crate) const MAX_DEPTH: usize = 400;
 
 /// The limits of one rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct TemplateLimits {
     /// Maximum size of the rendered text, in bytes.
     pub output: usize,
     /// Maximum number of executed nodes and commands.
@@ -24,22 +24,22 @@ pub struct Limits {
 
 /// Stops a rendering from another thread. All clones share one state.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl StopFlag {
     /// Asks the rendering to end. It does so with an error, at its next step or regular expression match.
-    pub fn ask(&self) {
+    pub fn request_stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether the rendering was asked to end.
     #[must_use]
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Default for Limits {
+impl Default for TemplateLimits {
     /// 64 MiB of output, 10 million steps, 1 million iterations, 1 GiB made by functions, 4 GiB read.
     fn default() -> Self {
         Self {

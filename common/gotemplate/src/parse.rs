@@ -7,22 +7,22 @@ mod pipeline;
 
 use std::collections::BTreeMap;
 
-use crate::Options;
-use crate::error::Problem;
-use crate::lex::{Keyword, Kind, Lexer, Token};
-use crate::tree::{Choice, Loop, Node, Tree};
+use crate::TemplateOptions;
+use crate::error::SyntaxProblem;
+use crate::lex::{Keyword, Lexer, Token, TokenKind};
+use crate::tree::{ConditionalNode, LoopNode, TemplateNode, TemplateTree};
 
 /// Maximum nesting of blocks and parentheses; `else if` does not nest.
 pub const MAX_NESTING: usize = 100;
 
 /// The templates defined with `define` and `block` in all files, by name.
-pub type Definitions<'a> = BTreeMap<String, Tree<'a>>;
+pub type Definitions<'a> = BTreeMap<String, TemplateTree<'a>>;
 
 /// A parsed file.
 #[derive(Debug)]
-pub struct Parsed<'a> {
+pub struct ParsedTemplate<'a> {
     /// Its nodes.
-    pub nodes: Vec<Node<'a>>,
+    pub nodes: Vec<TemplateNode<'a>>,
     /// Whether it ends with `-}}` and blanks. If so, the leading blanks of any text after it are trimmed as well.
     pub trims: bool,
 }
@@ -34,9 +34,9 @@ pub struct Parsed<'a> {
 pub fn parse<'a>(
     file: usize,
     text: &'a str,
-    options: &Options<'a>,
+    options: &TemplateOptions<'a>,
     definitions: &mut Definitions<'a>,
-) -> Result<Parsed<'a>, Problem> {
+) -> Result<ParsedTemplate<'a>, SyntaxProblem> {
     let mut parser = Parser {
         lexer: Lexer::new(text),
         ahead: Vec::new(),
@@ -47,8 +47,8 @@ pub fn parse<'a>(
         loops: 0,
         depth: 0,
     };
-    let nodes = parser.file()?;
-    Ok(Parsed {
+    let nodes = parser.parse_file()?;
+    Ok(ParsedTemplate {
         nodes,
         trims: parser.lexer.trims(),
     })
@@ -58,7 +58,7 @@ struct Parser<'a, 'd> {
     lexer: Lexer<'a>,
     /// Tokens that were read and put back; the last one comes next.
     ahead: Vec<Token<'a>>,
-    options: &'d Options<'a>,
+    options: &'d TemplateOptions<'a>,
     /// The variables that are visible here.
     variables: Vec<&'a str>,
     definitions: &'d mut Definitions<'a>,
@@ -70,7 +70,7 @@ struct Parser<'a, 'd> {
 }
 
 /// The action that ends a list of nodes.
-enum Ending<'a> {
+enum BlockEnd<'a> {
     /// `{{end}}`
     End,
     /// `{{else}}`, or the `{{else` before `if` or `with`.
@@ -78,32 +78,32 @@ enum Ending<'a> {
 }
 
 /// A node, or the end of a list of nodes with the keyword that ends it.
-enum Part<'a> {
-    Node(Node<'a>),
-    Ending(Ending<'a>, Token<'a>),
+enum NodeOrEnd<'a> {
+    Node(TemplateNode<'a>),
+    Ending(BlockEnd<'a>, Token<'a>),
 }
 
 impl<'a> Parser<'a, '_> {
     /// Parses a whole file. Only here, `define` is allowed.
-    fn file(&mut self) -> Result<Vec<Node<'a>>, Problem> {
+    fn parse_file(&mut self) -> Result<Vec<TemplateNode<'a>>, SyntaxProblem> {
         let mut nodes = Vec::new();
         loop {
             let token = self.next()?;
-            if token.kind == Kind::End {
+            if token.kind == TokenKind::End {
                 return Ok(nodes);
             }
-            if token.kind == Kind::LeftDelimiter {
+            if token.kind == TokenKind::LeftDelimiter {
                 let word = self.next_word()?;
-                if word.kind == Kind::Keyword(Keyword::Define) {
-                    self.definition(word)?;
+                if word.kind == TokenKind::Keyword(Keyword::Define) {
+                    self.parse_definition(word)?;
                     continue;
                 }
                 self.ahead.push(word);
             }
             self.ahead.push(token);
-            match self.part()? {
-                Part::Node(node) => nodes.push(node),
-                Part::Ending(_, word) => {
+            match self.parse_node()? {
+                NodeOrEnd::Node(node) => nodes.push(node),
+                NodeOrEnd::Ending(_, word) => {
                     let message =
                         format!("unexpected {{{{{}}}}}: no block is open here", word.text);
                     return Err(word.problem(message));
@@ -113,33 +113,37 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses nodes up to `{{end}}`.
-    fn body(&mut self, opening: Token<'a>, what: &str) -> Result<Vec<Node<'a>>, Problem> {
-        match self.list(opening, what)? {
-            (nodes, Ending::End) => Ok(nodes),
-            (_, Ending::Else(token)) => Err(token.problem(format!(
+    fn parse_body(
+        &mut self,
+        opening: Token<'a>,
+        what: &str,
+    ) -> Result<Vec<TemplateNode<'a>>, SyntaxProblem> {
+        match self.parse_list(opening, what)? {
+            (nodes, BlockEnd::End) => Ok(nodes),
+            (_, BlockEnd::Else(token)) => Err(token.problem(format!(
                 "expected {{{{end}}}} of {{{{{what}}}}}; found {{{{else}}}}"
             ))),
         }
     }
 
     /// Parses nodes up to the `{{end}}` or `{{else}}` of the block that begins at `opening`.
-    fn list(
+    fn parse_list(
         &mut self,
         opening: Token<'a>,
         what: &str,
-    ) -> Result<(Vec<Node<'a>>, Ending<'a>), Problem> {
+    ) -> Result<(Vec<TemplateNode<'a>>, BlockEnd<'a>), SyntaxProblem> {
         self.enter(opening)?;
         let mut nodes = Vec::new();
         loop {
             let token = self.next()?;
-            if token.kind == Kind::End {
+            if token.kind == TokenKind::End {
                 let message = format!("unexpected EOF: {{{{{what}}}}} has no {{{{end}}}}");
                 return Err(opening.problem(message));
             }
             self.ahead.push(token);
-            match self.part()? {
-                Part::Node(node) => nodes.push(node),
-                Part::Ending(ending, _) => {
+            match self.parse_node()? {
+                NodeOrEnd::Node(node) => nodes.push(node),
+                NodeOrEnd::Ending(ending, _) => {
                     self.depth -= 1;
                     return Ok((nodes, ending));
                 }
@@ -148,7 +152,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Counts an opened block or parenthesis.
-    fn enter(&mut self, at: Token<'a>) -> Result<(), Problem> {
+    fn enter(&mut self, at: Token<'a>) -> Result<(), SyntaxProblem> {
         if self.depth >= MAX_NESTING {
             return Err(at.problem(format!(
                 "blocks and parentheses are nested deeper than {MAX_NESTING} levels"
@@ -159,55 +163,59 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses a text or an action.
-    fn part(&mut self) -> Result<Part<'a>, Problem> {
+    fn parse_node(&mut self) -> Result<NodeOrEnd<'a>, SyntaxProblem> {
         let token = self.next()?;
         match token.kind {
-            Kind::Text => Ok(Part::Node(Node::Text(token.text))),
-            Kind::LeftDelimiter => self.action(),
+            TokenKind::Text => Ok(NodeOrEnd::Node(TemplateNode::Text(token.text))),
+            TokenKind::LeftDelimiter => self.parse_action(),
             _ => Err(unexpected(token, "input")),
         }
     }
 
     /// Parses the content of an action, including `}}`.
-    fn action(&mut self) -> Result<Part<'a>, Problem> {
+    fn parse_action(&mut self) -> Result<NodeOrEnd<'a>, SyntaxProblem> {
         let word = self.next_word()?;
-        let Kind::Keyword(keyword) = word.kind else {
+        let TokenKind::Keyword(keyword) = word.kind else {
             self.ahead.push(word);
-            return Ok(Part::Node(Node::Action(self.action_pipeline("command")?)));
+            return Ok(NodeOrEnd::Node(TemplateNode::Action(
+                self.parse_action_pipeline("command")?,
+            )));
         };
-        Ok(Part::Node(match keyword {
-            Keyword::Block => self.block(word)?,
+        Ok(NodeOrEnd::Node(match keyword {
+            Keyword::Block => self.parse_block(word)?,
             Keyword::Break => {
-                self.alone(word)?;
-                Node::Break
+                self.parse_loop_exit(word)?;
+                TemplateNode::Break
             }
             Keyword::Continue => {
-                self.alone(word)?;
-                Node::Continue
+                self.parse_loop_exit(word)?;
+                TemplateNode::Continue
             }
             Keyword::Else => {
                 let next = self.next_word()?;
                 let ending = match next.kind {
-                    Kind::RightDelimiter => Ending::Else(word),
-                    Kind::Keyword(Keyword::If | Keyword::With) => {
+                    TokenKind::RightDelimiter => BlockEnd::Else(word),
+                    TokenKind::Keyword(Keyword::If | Keyword::With) => {
                         self.ahead.push(next);
-                        Ending::Else(next)
+                        BlockEnd::Else(next)
                     }
                     _ => return Err(unexpected(next, "else")),
                 };
-                return Ok(Part::Ending(ending, word));
+                return Ok(NodeOrEnd::Ending(ending, word));
             }
             Keyword::End => {
-                self.expect(Kind::RightDelimiter, "end")?;
-                return Ok(Part::Ending(Ending::End, word));
+                self.expect(TokenKind::RightDelimiter, "end")?;
+                return Ok(NodeOrEnd::Ending(BlockEnd::End, word));
             }
-            Keyword::If => Node::If(self.choice(word, Keyword::If, "if")?),
-            Keyword::With => Node::With(self.choice(word, Keyword::With, "with")?),
-            Keyword::Range => self.range(word)?,
-            Keyword::Template => self.template()?,
+            Keyword::If => TemplateNode::If(self.parse_conditional(word, Keyword::If, "if")?),
+            Keyword::With => {
+                TemplateNode::With(self.parse_conditional(word, Keyword::With, "with")?)
+            }
+            Keyword::Range => self.parse_range(word)?,
+            Keyword::Template => self.parse_template()?,
             Keyword::Dot | Keyword::Nil => {
                 self.ahead.push(word);
-                Node::Action(self.action_pipeline("command")?)
+                TemplateNode::Action(self.parse_action_pipeline("command")?)
             }
             Keyword::Define => {
                 return Err(word.problem(
@@ -218,8 +226,8 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses the rest of `{{break}}` and `{{continue}}`.
-    fn alone(&mut self, word: Token<'a>) -> Result<(), Problem> {
-        self.expect(Kind::RightDelimiter, word.text)?;
+    fn parse_loop_exit(&mut self, word: Token<'a>) -> Result<(), SyntaxProblem> {
+        self.expect(TokenKind::RightDelimiter, word.text)?;
         if self.loops == 0 {
             let message = format!("{{{{{}}}}} outside {{{{range}}}}", word.text);
             return Err(word.problem(message));
@@ -228,53 +236,53 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses `if` or `with`, including all `else if` and `else with`.
-    fn choice(
+    fn parse_conditional(
         &mut self,
         opening: Token<'a>,
         keyword: Keyword,
         what: &str,
-    ) -> Result<Choice<'a>, Problem> {
+    ) -> Result<ConditionalNode<'a>, SyntaxProblem> {
         let declared = self.variables.len();
         let mut branches = Vec::new();
         let otherwise = loop {
-            let condition = self.action_pipeline(what)?;
-            let (nodes, ending) = self.list(opening, what)?;
+            let condition = self.parse_action_pipeline(what)?;
+            let (nodes, ending) = self.parse_list(opening, what)?;
             branches.push((condition, nodes));
             match ending {
-                Ending::End => break Vec::new(),
-                Ending::Else(next) if next.kind == Kind::Keyword(keyword) => {
+                BlockEnd::End => break Vec::new(),
+                BlockEnd::Else(next) if next.kind == TokenKind::Keyword(keyword) => {
                     self.next()?;
                 }
                 // `else with` of an `if` is an error: the `with` that was put back cannot begin a node.
-                Ending::Else(_) => break self.body(opening, what)?,
+                BlockEnd::Else(_) => break self.parse_body(opening, what)?,
             }
         };
         self.variables.truncate(declared);
-        Ok(Choice {
+        Ok(ConditionalNode {
             branches,
             otherwise,
         })
     }
 
-    fn range(&mut self, opening: Token<'a>) -> Result<Node<'a>, Problem> {
+    fn parse_range(&mut self, opening: Token<'a>) -> Result<TemplateNode<'a>, SyntaxProblem> {
         let declared = self.variables.len();
-        let over = self.action_pipeline("range")?;
+        let over = self.parse_action_pipeline("range")?;
         self.loops += 1;
-        let (body, ending) = self.list(opening, "range")?;
+        let (body, ending) = self.parse_list(opening, "range")?;
         self.loops -= 1;
         let otherwise = match ending {
-            Ending::End => Vec::new(),
-            Ending::Else(_) => self.body(opening, "range")?,
+            BlockEnd::End => Vec::new(),
+            BlockEnd::Else(_) => self.parse_body(opening, "range")?,
         };
         self.variables.truncate(declared);
-        Ok(Node::Range(Loop {
+        Ok(TemplateNode::Range(LoopNode {
             over,
             body,
             otherwise,
         }))
     }
 
-    fn expect(&mut self, kind: Kind, context: &str) -> Result<Token<'a>, Problem> {
+    fn expect(&mut self, kind: TokenKind, context: &str) -> Result<Token<'a>, SyntaxProblem> {
         let token = self.next_word()?;
         if token.kind == kind {
             Ok(token)
@@ -284,18 +292,18 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Returns the next token.
-    fn next(&mut self) -> Result<Token<'a>, Problem> {
+    fn next(&mut self) -> Result<Token<'a>, SyntaxProblem> {
         match self.ahead.pop() {
             Some(token) => Ok(token),
-            None => self.lexer.token(),
+            None => self.lexer.next_token(),
         }
     }
 
     /// Returns the next token that is not a space.
-    fn next_word(&mut self) -> Result<Token<'a>, Problem> {
+    fn next_word(&mut self) -> Result<Token<'a>, SyntaxProblem> {
         loop {
             let token = self.next()?;
-            if token.kind != Kind::Space {
+            if token.kind != TokenKind::Space {
                 return Ok(token);
             }
         }
@@ -303,10 +311,10 @@ impl<'a> Parser<'a, '_> {
 }
 
 /// The error for a token that is not allowed where it is.
-fn unexpected(token: Token<'_>, context: &str) -> Problem {
+fn unexpected(token: Token<'_>, context: &str) -> SyntaxProblem {
     let message = match token.kind {
-        Kind::End => format!("unexpected EOF in {context}"),
-        Kind::Keyword(_) => format!("unexpected <{}> in {context}", token.text),
+        TokenKind::End => format!("unexpected EOF in {context}"),
+        TokenKind::Keyword(_) => format!("unexpected <{}> in {context}", token.text),
         _ => format!("unexpected {:?} in {context}", token.text),
     };
     token.problem(message)

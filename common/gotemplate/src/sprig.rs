@@ -29,12 +29,12 @@ mod urls;
 mod versions;
 mod wrap;
 
-use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::{Type, Value};
 
 pub use json::to_json;
 pub use pieces::join;
-pub use versions::COMPARISON;
+pub use versions::COMPARISON_SIZE;
 
 /// sprig's text functions, one table per family.
 pub const SPRIG: &[&[Function<'static>]] = &[
@@ -62,7 +62,7 @@ pub const SPRIG: &[&[Function<'static>]] = &[
 const MAP: Type = Type::Dict(&Type::Any);
 
 /// Makes a text from the first argument.
-fn text_of_text(args: Arguments<'_>, make: impl Fn(&str) -> String) -> FunctionResult {
+fn map_text(args: Arguments<'_>, make: impl Fn(&str) -> String) -> FunctionResult {
     Ok(Value::text(make(args.text(0)?)))
 }
 
@@ -70,7 +70,11 @@ fn text_of_text(args: Arguments<'_>, make: impl Fn(&str) -> String) -> FunctionR
 const ITEM: usize = 32;
 
 /// Reserves `count` items of `each` bytes.
-fn reserve_items(ctx: &mut Context, count: usize, each: usize) -> Result<(), FunctionError> {
+fn reserve_items(
+    ctx: &mut FunctionContext,
+    count: usize,
+    each: usize,
+) -> Result<(), FunctionError> {
     ctx.reserve(count.saturating_mul(each))
 }
 
@@ -79,7 +83,7 @@ const DICT: usize = 640;
 const ENTRY: usize = 64;
 
 /// Reserves a dict of `count` entries.
-fn reserve_dict(ctx: &mut Context, count: usize) -> Result<(), FunctionError> {
+fn reserve_dict(ctx: &mut FunctionContext, count: usize) -> Result<(), FunctionError> {
     ctx.reserve(count.saturating_mul(ENTRY).saturating_add(DICT))
 }
 

@@ -2,25 +2,27 @@ use serde_json::{Value as Json, json};
 
 use super::sprig::SPRIG;
 use super::value::Value;
-use super::{Options, Rendered, Template, TemplateError};
+use super::{RenderedTemplates, TemplateError, TemplateFile, TemplateOptions};
 
-fn files<'a>(files: &[(&'a str, &'a str)]) -> Vec<Template<'a>> {
+fn files<'a>(files: &[(&'a str, &'a str)]) -> Vec<TemplateFile<'a>> {
     let files = files.iter();
-    files.map(|(name, text)| Template { name, text }).collect()
+    files
+        .map(|(name, text)| TemplateFile { name, text })
+        .collect()
 }
 
 fn render(
-    files: &[Template<'_>],
+    files: &[TemplateFile<'_>],
     data: &Json,
-    options: &Options<'_>,
-) -> Result<Rendered, TemplateError> {
+    options: &TemplateOptions<'_>,
+) -> Result<RenderedTemplates, TemplateError> {
     super::render(files, Value::try_from(data).unwrap(), options)
 }
 
-fn rendered(text: &str, data: &Json) -> Result<Rendered, TemplateError> {
-    let options = Options {
+fn rendered(text: &str, data: &Json) -> Result<RenderedTemplates, TemplateError> {
+    let options = TemplateOptions {
         undefined: &[("include", "it is a function of Helm")],
-        ..Options::default()
+        ..TemplateOptions::default()
     };
     render(&files(&[("t.yaml", text)]), data, &options)
 }
@@ -49,9 +51,9 @@ fn files_are_one_template() {
         ("f.yaml", ""),
         ("g.yaml", "{{- \"g\" -}}"),
     ]);
-    let options = Options {
+    let options = TemplateOptions {
         separator: "\n\n---\n\n",
-        ..Options::default()
+        ..TemplateOptions::default()
     };
     let rendered = render(&files, &json!({}), &options).unwrap();
     assert_eq!(
@@ -67,7 +69,7 @@ fn files_are_one_template() {
 #[test]
 fn an_error_stands_in_its_own_file() {
     let define = ("a.yaml", "{{ define \"d\" }}\né{{ .a.b.c }}{{ end }}");
-    let options = Options::default();
+    let options = TemplateOptions::default();
     let call = ("b.yaml", "\n\n {{ template \"d\" . }}");
     let error = render(&files(&[define, call]), &json!({"a": {"b": 1}}), &options).unwrap_err();
     assert_eq!(
@@ -103,10 +105,10 @@ fn a_missing_value_is_reported_once_or_refused() {
             "t.yaml:2:18: .b has no value and prints as <no value>",
         ]
     );
-    let strict = Options {
+    let strict = TemplateOptions {
         functions: SPRIG,
         strict: true,
-        ..Options::default()
+        ..TemplateOptions::default()
     };
     let error = render(&files(&[("t.yaml", text)]), &data, &strict).unwrap_err();
     assert!(

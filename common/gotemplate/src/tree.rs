@@ -5,34 +5,34 @@ mod display;
 
 use std::rc::Rc;
 
-pub use constant::{Number, unquote};
+pub use constant::{NumberConstant, unquote};
 
 use crate::function::Function;
 
 /// A template: a file, or the body of a `define` or `block`.
 #[derive(Debug)]
-pub struct Tree<'a> {
+pub struct TemplateTree<'a> {
     /// Index of the file that contains it.
     pub file: usize,
     /// Its content.
-    pub nodes: Vec<Node<'a>>,
+    pub nodes: Vec<TemplateNode<'a>>,
 }
 
 /// A part of a template.
 #[derive(Debug)]
-pub enum Node<'a> {
+pub enum TemplateNode<'a> {
     /// A text that is printed as it is.
     Text(&'a str),
     /// Prints a value, or declares or assigns a variable.
     Action(Pipeline<'a>),
     /// `if`, `else if`, `else`.
-    If(Choice<'a>),
+    If(ConditionalNode<'a>),
     /// `with`, `else with`, `else`.
-    With(Choice<'a>),
+    With(ConditionalNode<'a>),
     /// `range`.
-    Range(Loop<'a>),
+    Range(LoopNode<'a>),
     /// `template`, or the call that a `block` contains.
-    Template(Call<'a>),
+    Template(TemplateCall<'a>),
     /// Leaves the innermost loop.
     Break,
     /// Continues with the next iteration.
@@ -41,27 +41,27 @@ pub enum Node<'a> {
 
 /// A conditional: executes the first branch whose condition is true, else `otherwise`.
 #[derive(Debug)]
-pub struct Choice<'a> {
+pub struct ConditionalNode<'a> {
     /// Conditions, each with its block.
-    pub branches: Vec<(Pipeline<'a>, Vec<Node<'a>>)>,
+    pub branches: Vec<(Pipeline<'a>, Vec<TemplateNode<'a>>)>,
     /// The block of the last `else`.
-    pub otherwise: Vec<Node<'a>>,
+    pub otherwise: Vec<TemplateNode<'a>>,
 }
 
 /// `range`.
 #[derive(Debug)]
-pub struct Loop<'a> {
+pub struct LoopNode<'a> {
     /// The pipeline that returns the value to iterate over.
     pub over: Pipeline<'a>,
     /// The block that is executed for each element.
-    pub body: Vec<Node<'a>>,
+    pub body: Vec<TemplateNode<'a>>,
     /// The block that is executed if there are no elements.
-    pub otherwise: Vec<Node<'a>>,
+    pub otherwise: Vec<TemplateNode<'a>>,
 }
 
 /// `template "name" data`.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct TemplateCall<'a> {
     /// Byte offset.
     pub at: usize,
     /// Name of the called template.
@@ -80,12 +80,12 @@ pub struct Pipeline<'a> {
     /// Whether the variables must exist already (`=`, not `:=`).
     pub assigns: bool,
     /// The commands; at least one.
-    pub commands: Vec<Command<'a>>,
+    pub commands: Vec<PipelineCommand<'a>>,
 }
 
 /// An operand, with arguments if it is a function or a method.
 #[derive(Debug)]
-pub struct Command<'a> {
+pub struct PipelineCommand<'a> {
     /// The called function, or the value.
     pub first: Operand<'a>,
     /// The arguments.
@@ -98,12 +98,12 @@ pub struct Operand<'a> {
     /// Byte offset; for a chain of fields that of the last dot, as in Go.
     pub at: usize,
     /// The kind of operand, with its data.
-    pub term: Term<'a>,
+    pub term: OperandKind<'a>,
 }
 
 /// The kinds of operands.
 #[derive(Debug)]
-pub enum Term<'a> {
+pub enum OperandKind<'a> {
     /// A function, with the name by which it is called.
     Function(&'a str, &'a Function<'a>),
     /// `.a.b`
@@ -117,7 +117,7 @@ pub enum Term<'a> {
     /// `true`
     Bool(bool),
     /// A number.
-    Number(Number<'a>),
+    Number(NumberConstant<'a>),
     /// A text, with its spelling.
     Text(Rc<str>, &'a str),
     /// A pipeline in parentheses.

@@ -24,12 +24,12 @@ mod tests;
 use std::rc::Rc;
 
 pub use dict::Dict;
-pub(crate) use from_json::Decoded;
+pub(crate) use from_json::DecodedJson;
 pub use from_json::TooDeep;
-pub use list::List;
-pub use record::{Record, Shape};
+pub use list::ListValue;
+pub use record::{StructType, StructValue};
 pub use types::Type;
-pub use version::Version;
+pub use version::SpelledVersion;
 
 /// Maximum nesting of values that are printed, compared or copied.
 pub const MAX_DEPTH: usize = 200;
@@ -60,20 +60,20 @@ pub enum Value {
     /// string
     Text(Rc<str>),
     /// A slice.
-    List(List),
+    List(ListValue),
     /// A map whose keys are strings.
     Dict(Dict),
     /// A struct.
-    Record(Rc<Record>),
+    Record(Rc<StructValue>),
     /// `*semver.Version`
-    Version(Rc<Version>),
+    Version(Rc<SpelledVersion>),
     /// A pointer. It is true unless it is nil, whatever its target is.
-    Pointer(Pointer),
+    Pointer(PointerValue),
 }
 
 /// A pointer to a value, or a nil pointer. It prints its target.
 #[derive(Clone, Debug)]
-pub struct Pointer {
+pub struct PointerValue {
     to: &'static Type,
     target: Option<Rc<Value>>,
 }
@@ -88,14 +88,14 @@ impl Value {
     /// Makes a `[]interface {}`.
     #[must_use]
     pub fn list(items: Vec<Self>) -> Self {
-        Self::List(List::new(&Type::Any, items))
+        Self::List(ListValue::new(&Type::Any, items))
     }
 
     /// Makes a `[]string`.
     #[must_use]
     pub fn texts<T: Into<Rc<str>>>(items: impl IntoIterator<Item = T>) -> Self {
         let items = items.into_iter().map(Self::text).collect();
-        Self::List(List::new(&Type::Text, items))
+        Self::List(ListValue::new(&Type::Text, items))
     }
 
     /// Returns whether the value is missing, null or a nil pointer.
@@ -178,7 +178,7 @@ impl Value {
     }
 }
 
-impl Pointer {
+impl PointerValue {
     /// Makes a pointer to `target`, which must be of type `to`.
     #[must_use]
     pub fn new(to: &'static Type, target: Option<Value>) -> Self {

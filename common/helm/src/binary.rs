@@ -7,7 +7,7 @@ use addons_sources::platform;
 use addons_versions::tolerant;
 
 use super::HelmError;
-use super::process::{Call, run};
+use super::process::{HelmCall, run};
 use super::workspace::Workspace;
 
 /// Environment variable with the path of helm.
@@ -82,12 +82,12 @@ impl Helm {
                     program: program.display().to_string(),
                 });
             }
-            None => on_path(path.unwrap_or_default()).ok_or(BinaryError::Missing)?,
+            None => find_on_path(path.unwrap_or_default()).ok_or(BinaryError::Missing)?,
         };
         // Helm runs in a folder of its own, so a relative path would not work.
         let program = std::path::absolute(&program).unwrap_or(program);
         let shown = program.display().to_string();
-        let version = version(&program)
+        let version = read_version(&program)
             .await
             .map_err(|source| BinaryError::NotHelm {
                 program: shown.clone(),
@@ -109,10 +109,10 @@ impl Helm {
     }
 }
 
-async fn version(program: &Path) -> Result<String, HelmError> {
+async fn read_version(program: &Path) -> Result<String, HelmError> {
     let workspace = Workspace::new()?;
     let args = ["version", "--template", "{{.Version}}"];
-    let call = Call::new("version", BOUND, OUTPUT).args(args);
+    let call = HelmCall::new("version", BOUND, OUTPUT).args(args);
     let said = run(program, &workspace, call).await?;
     let text = said.text()?;
     let version = text.trim();
@@ -122,7 +122,7 @@ async fn version(program: &Path) -> Result<String, HelmError> {
     Ok(version.to_owned())
 }
 
-fn on_path(path: &std::ffi::OsStr) -> Option<PathBuf> {
+fn find_on_path(path: &std::ffi::OsStr) -> Option<PathBuf> {
     let name = format!("helm{}", std::env::consts::EXE_SUFFIX);
     std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())

@@ -19,7 +19,7 @@ mod workspace;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use addons_render::chart::references::ReferenceError;
+use addons_render::chart::references::SchemaReferenceError;
 use addons_render::chart::{Chart, ChartError};
 use addons_render::package::{Package, PackageError};
 
@@ -110,7 +110,7 @@ pub enum HelmError {
         /// Path of the schema.
         file: String,
         /// What is wrong.
-        problem: ReferenceError,
+        problem: SchemaReferenceError,
     },
     /// Charts are nested too deeply.
     #[error("chart: {file}: charts lie in charts more than 8 levels deep")]
@@ -142,8 +142,8 @@ impl HelmError {
 ///
 /// # Errors
 /// The archive cannot be read, or the package is not a chart or is a library chart.
-pub fn chart(package: &Package) -> Result<Chart, HelmError> {
-    let folder = files(package)?;
+pub fn read_chart(package: &Package) -> Result<Chart, HelmError> {
+    let folder = chart_files(package)?;
     Chart::read(&folder).map_err(HelmError::Chart)
 }
 
@@ -151,7 +151,7 @@ pub fn chart(package: &Package) -> Result<Chart, HelmError> {
 ///
 /// # Errors
 /// The archive cannot be read.
-pub fn files(package: &Package) -> Result<Cow<'_, Package>, HelmError> {
+pub fn chart_files(package: &Package) -> Result<Cow<'_, Package>, HelmError> {
     let Some(file) = package.as_file() else {
         return Ok(Cow::Borrowed(package));
     };

@@ -15,12 +15,12 @@ use common::manifest::kinds::KindTable;
 use serde_json::Value;
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
-pub(super) use capabilities::{Capabilities, capabilities};
+pub(super) use capabilities::{Capabilities, read_capabilities};
 pub(super) use endpoint::Endpoint;
 
 /// The objects that a template asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Query {
+pub struct LookupQuery {
     /// Group, version and kind, as the template names them.
     pub gvk: Gvk,
     /// Namespace; `None` if the template names none.
@@ -30,9 +30,9 @@ pub struct Query {
 }
 
 /// A query, with the channel for its answer.
-pub struct Question {
+pub struct LookupQuestion {
     /// The objects that the template asks for.
-    pub query: Query,
+    pub query: LookupQuery,
     /// Receives the objects, or an error message. Helm gets the message, and ends the rendering with it.
     pub answer: oneshot::Sender<Result<Vec<Value>, String>>,
 }
@@ -41,7 +41,7 @@ pub struct Question {
 pub struct Lookup<'a> {
     /// The kinds that the cluster serves.
     kinds: &'a KindTable,
-    questions: mpsc::Sender<Question>,
+    questions: mpsc::Sender<LookupQuestion>,
     /// The capabilities in a rendering without `lookup`, read once.
     pub(super) capabilities: OnceCell<Capabilities>,
 }
@@ -49,7 +49,7 @@ pub struct Lookup<'a> {
 impl<'a> Lookup<'a> {
     /// Returns a lookup, and the receiver of its questions. All questions must be answered while a chart is rendered.
     #[must_use]
-    pub fn new(kinds: &'a KindTable) -> (Self, mpsc::Receiver<Question>) {
+    pub fn new(kinds: &'a KindTable) -> (Self, mpsc::Receiver<LookupQuestion>) {
         let (questions, asked) = mpsc::channel(1);
         let lookup = Self {
             kinds,
@@ -59,10 +59,10 @@ impl<'a> Lookup<'a> {
         (lookup, asked)
     }
 
-    async fn find(&self, query: Query) -> Result<Vec<Value>, String> {
+    async fn find(&self, query: LookupQuery) -> Result<Vec<Value>, String> {
         let (answer, answered) = oneshot::channel();
         let silence = || "no one answers".to_owned();
-        let sent = self.questions.send(Question { query, answer }).await;
+        let sent = self.questions.send(LookupQuestion { query, answer }).await;
         sent.map_err(|_| silence())?;
         answered.await.unwrap_or_else(|_| Err(silence()))
     }
@@ -75,7 +75,7 @@ impl fmt::Debug for Lookup<'_> {
 }
 
 /// Parses the kinds that helm could not map from its message: `no matches for kind "Certificate" in version "cert-manager.io/v1"`.
-pub(super) fn unmapped(message: &str) -> BTreeSet<Gvk> {
+pub(super) fn unmapped_kinds(message: &str) -> BTreeSet<Gvk> {
     let found = message.split("no matches for kind \"").skip(1);
     let kinds = found.filter_map(|rest| {
         let (kind, rest) = rest.split_once('"')?;
@@ -96,7 +96,7 @@ mod tests {
             resource mapping not found for name: \"b\" namespace: \"\" from \"\": no matches for kind \"Pot\" in version \"v2\"\n\
             ensure CRDs are installed first, no matches for kind \"Cut";
         let expected = [Gvk::new("own.io/v1", "Own"), Gvk::new("v2", "Pot")];
-        assert_eq!(unmapped(message), expected.into());
-        assert!(unmapped("nil pointer").is_empty());
+        assert_eq!(unmapped_kinds(message), expected.into());
+        assert!(unmapped_kinds("nil pointer").is_empty());
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use addons_sources::child::{self, FinishedRun, RunFailure, RunLimits, RunningProgram};
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use tokio::process::Command;
 use tokio::sync::watch;
 
@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// A run of helm: its arguments, environment and limits.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct HelmCall<'a> {
     verb: &'static str,
     args: Vec<OsString>,
     env: Vec<(&'static str, OsString)>,
@@ -37,7 +37,7 @@ pub(super) struct Call<'a> {
     memory: Option<u64>,
     input: Vec<u8>,
     /// Hides values of Secrets in messages; `None` if helm reads none.
-    mask: Option<&'a Mask>,
+    mask: Option<&'a SecretMask>,
     /// If set, helm writes to a cluster until this becomes true; it is then asked to stop before it is killed.
     writes: Option<watch::Receiver<bool>>,
     /// Whether helm contacts a cluster. Otherwise it needs no network.
@@ -48,12 +48,12 @@ pub(super) struct Call<'a> {
 
 /// The output of a run that succeeded.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct HelmOutput {
     verb: &'static str,
     stdout: Vec<u8>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> HelmCall<'a> {
     /// `output` is the maximum number of bytes of stdout.
     pub(super) fn new(verb: &'static str, bound: Duration, output: usize) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(super) fn mask(mut self, mask: &'a Mask) -> Self {
+    pub(super) fn mask(mut self, mask: &'a SecretMask) -> Self {
         self.mask = Some(mask);
         self
     }
@@ -105,7 +105,7 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Said {
+impl HelmOutput {
     pub(super) fn text(self) -> Result<String, HelmError> {
         let verb = self.verb;
         String::from_utf8(self.stdout).map_err(|_| HelmError::Answer { verb })
@@ -120,8 +120,8 @@ impl Helm {
     pub(super) async fn run(
         &self,
         workspace: &Workspace,
-        mut call: Call<'_>,
-    ) -> Result<Said, HelmError> {
+        mut call: HelmCall<'_>,
+    ) -> Result<HelmOutput, HelmError> {
         call.memory = self.memory;
         run(&self.program, workspace, call).await
     }
@@ -134,8 +134,8 @@ impl Helm {
 pub(super) async fn run(
     program: &Path,
     workspace: &Workspace,
-    call: Call<'_>,
-) -> Result<Said, HelmError> {
+    call: HelmCall<'_>,
+) -> Result<HelmOutput, HelmError> {
     let wrong = |source| HelmError::Start {
         program: program.display().to_string(),
         source,
@@ -158,10 +158,10 @@ pub(super) async fn run(
             RunFailure::TimedOut => HelmError::TimedOut { verb: call.verb, bound: call.bound },
             RunFailure::TooMuch => HelmError::TooMuch { verb: call.verb, limit: call.output },
         }),
-        () = interrupted(call.writes.clone()) => Err(HelmError::Interrupted { verb: call.verb }),
+        () = wait_for_stop(call.writes.clone()) => Err(HelmError::Interrupted { verb: call.verb }),
     };
     match ended {
-        Ok(ended) => finished(&call, ended),
+        Ok(ended) => check_exit(&call, ended),
         Err(error) => {
             // Ask a helm that writes to a cluster to stop; it then marks its release as failed.
             if call.writes.is_some() {
@@ -172,11 +172,11 @@ pub(super) async fn run(
     }
 }
 
-fn finished(call: &Call<'_>, ended: FinishedRun) -> Result<Said, HelmError> {
+fn check_exit(call: &HelmCall<'_>, ended: FinishedRun) -> Result<HelmOutput, HelmError> {
     let (verb, status) = (call.verb, ended.status);
     if status.success() {
         let stdout = ended.stdout;
-        return Ok(Said { verb, stdout });
+        return Ok(HelmOutput { verb, stdout });
     }
     let words = String::from_utf8_lossy(&ended.stderr);
     if let Some(limit) = call.memory
@@ -184,14 +184,14 @@ fn finished(call: &Call<'_>, ended: FinishedRun) -> Result<Said, HelmError> {
     {
         return Err(HelmError::Memory { verb, limit });
     }
-    let mut message = message(&words, call.mask);
+    let mut message = failure_message(&words, call.mask);
     if message.is_empty() {
         message = format!("it ended with {status} and said nothing");
     }
     Err(HelmError::Failed { verb, message })
 }
 
-fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
+fn command(program: &Path, workspace: &Workspace, call: &HelmCall<'_>) -> Command {
     let mut command = Command::new(program);
     command.args(&call.args);
     if call.ambient {
@@ -225,7 +225,7 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
 
 /// Ends when helm has to stop. The request is a state, not a signal, so it counts even if it comes just before helm starts. Helm receives
 /// no signal itself, because it is in a process group of its own.
-async fn interrupted(stop: Option<watch::Receiver<bool>>) {
+async fn wait_for_stop(stop: Option<watch::Receiver<bool>>) {
     if let Some(mut stop) = stop
         && stop.wait_for(|stops| *stops).await.is_ok()
     {
@@ -235,7 +235,7 @@ async fn interrupted(stop: Option<watch::Receiver<bool>>) {
 }
 
 /// Extracts helm's error message, from `Error:` on, because warnings before it repeat values.
-fn message(words: &str, mask: Option<&Mask>) -> String {
+fn failure_message(words: &str, mask: Option<&SecretMask>) -> String {
     let start = words
         .match_indices("Error: ")
         .find(|(at, _)| {
@@ -252,7 +252,7 @@ fn message(words: &str, mask: Option<&Mask>) -> String {
     text.retain(|c| c == '\n' || !c.is_control());
     // Mask before shortening: half of a value would not be recognised.
     if let Some(mask) = mask {
-        text = mask.text(&text);
+        text = mask.mask_text(&text);
     }
     if text.len() > SHOWN {
         let end = (0..=SHOWN).rev().find(|end| text.is_char_boundary(*end));
@@ -280,7 +280,7 @@ mod tests {
         let (asked, stop) = watch::channel(false);
         let workspace = Workspace::new().unwrap();
         let run = async |program: &str| {
-            let call = Call::new("upgrade", Duration::from_secs(600), SHOWN).args(["600"]);
+            let call = HelmCall::new("upgrade", Duration::from_secs(600), SHOWN).args(["600"]);
             run(Path::new(program), &workspace, call.writes(stop.clone())).await
         };
         let begun = Instant::now();
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn words_of_helm() {
         let secrets = serde_json::json!(["s3cret", "ab", "first line\nsecond line"]);
-        let mask = Mask::of([secrets].iter());
+        let mask = SecretMask::from_values([secrets].iter());
         for (words, expected) in [
             ("Error: a: b\n", "a: b"),
             (
@@ -316,8 +316,11 @@ mod tests {
             ),
             ("", ""),
         ] {
-            assert_eq!(message(words, Some(&mask)), expected);
+            assert_eq!(failure_message(words, Some(&mask)), expected);
         }
-        assert_eq!(message(&"ä".repeat(SHOWN), None).len(), SHOWN + "…".len());
+        assert_eq!(
+            failure_message(&"ä".repeat(SHOWN), None).len(),
+            SHOWN + "…".len()
+        );
     }
 }

@@ -8,7 +8,7 @@ use common::manifest::digest::sha256;
 
 use super::HelmError;
 use super::binary::Helm;
-use super::process::Call;
+use super::process::HelmCall;
 use super::workspace::Workspace;
 
 /// Time limit.
@@ -19,7 +19,7 @@ const FOLDER: &str = "signed";
 
 /// The signature of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Provenance {
+pub struct ChartProvenance {
     /// The signer's name in the keyring.
     pub signer: String,
     /// Fingerprint of the key.
@@ -37,7 +37,7 @@ pub async fn verify(
     archive: &Package,
     provenance: &[u8],
     keyring: &[u8],
-) -> Result<Provenance, HelmError> {
+) -> Result<ChartProvenance, HelmError> {
     let verb = "verify";
     let file = archive.as_file().ok_or(HelmError::Answer { verb })?;
     let workspace = Workspace::new()?;
@@ -51,22 +51,23 @@ pub async fn verify(
     let ring = workspace.write(Path::new("keyring.gpg"), keyring)?;
     let mut flag = std::ffi::OsString::from("--keyring=");
     flag.push(ring);
-    let call = Call::new(verb, BOUND, OUTPUT).args(["verify".into(), path.into_os_string(), flag]);
+    let call =
+        HelmCall::new(verb, BOUND, OUTPUT).args(["verify".into(), path.into_os_string(), flag]);
     let said = helm.run(&workspace, call).await?.text()?;
-    let found = read(&said).ok_or(HelmError::Answer { verb })?;
+    let found = parse_output(&said).ok_or(HelmError::Answer { verb })?;
     if found.digest != format!("sha256:{}", sha256(&file.bytes)) {
         return Err(HelmError::Answer { verb });
     }
     Ok(found)
 }
 
-fn read(said: &str) -> Option<Provenance> {
+fn parse_output(said: &str) -> Option<ChartProvenance> {
     let of = |key: &str| {
         let mut lines = said.lines();
         let line = lines.find_map(|line| line.strip_prefix(key));
         line.map(|value| value.trim().to_owned())
     };
-    Some(Provenance {
+    Some(ChartProvenance {
         signer: of("Signed by:")?,
         fingerprint: of("Using Key With Fingerprint:")?,
         digest: of("Chart Hash Verified:")?,
@@ -81,12 +82,12 @@ mod tests {
     fn what_helm_prints_is_read() {
         let said = "Signed by: Web <web@example.com>\nUsing Key With Fingerprint: AB12\n\
                     Chart Hash Verified: sha256:c0ffee\n";
-        let expected = Provenance {
+        let expected = ChartProvenance {
             signer: "Web <web@example.com>".to_owned(),
             fingerprint: "AB12".to_owned(),
             digest: "sha256:c0ffee".to_owned(),
         };
-        assert_eq!(read(said), Some(expected));
-        assert_eq!(read("Signed by: Web"), None);
+        assert_eq!(parse_output(said), Some(expected));
+        assert_eq!(parse_output("Signed by: Web"), None);
     }
 }

@@ -13,19 +13,19 @@ use std::time::Duration;
 use addons_render::chart::overrides;
 use addons_render::package::Package;
 use common::api::names::LABEL_OWNER;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use kube::Config;
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::kubeconfig::kubeconfig;
-use super::process::{Call, flag};
-use super::template::set;
+use super::process::{HelmCall, flag};
+use super::template::set_flags;
 use super::workspace::Workspace;
-use super::{Helm, HelmError, chart};
+use super::{Helm, HelmError, read_chart};
 
-pub use record::{Phase, Revision, Status};
-pub use recovery::Recovery;
+pub use record::{ReleasePhase, ReleaseRevision, ReleaseStatus};
+pub use recovery::ReleaseRecovery;
 
 /// Time limit for commands that only read.
 const ASKING: Duration = Duration::from_secs(30);
@@ -36,7 +36,7 @@ const OUTPUT: usize = 64 << 20;
 
 /// A release of Helm in a cluster.
 #[derive(Debug)]
-pub struct Release<'a> {
+pub struct ReleaseClient<'a> {
     helm: &'a Helm,
     name: &'a str,
     namespace: &'a str,
@@ -50,7 +50,7 @@ pub struct Release<'a> {
 
 /// What to install or upgrade a release with.
 #[derive(Clone, Debug)]
-pub struct Wanted<'a> {
+pub struct ReleaseRequest<'a> {
     /// The chart, with all its dependencies.
     pub package: &'a Package,
     /// The merged values, including those of the chart.
@@ -58,7 +58,7 @@ pub struct Wanted<'a> {
     /// See [`TemplateRequest::whole_numbers`](super::template::TemplateRequest::whole_numbers).
     pub whole_numbers: &'a [String],
     /// Hides values of Secrets in errors.
-    pub mask: &'a Mask,
+    pub mask: &'a SecretMask,
     /// Hash of the installation. It becomes a label of helm's records, and proves which installation owns the release.
     pub owner: &'a str,
     /// Whether helm creates a missing namespace.
@@ -73,7 +73,7 @@ pub struct Wanted<'a> {
     pub takes_fields: bool,
 }
 
-impl<'a> Release<'a> {
+impl<'a> ReleaseClient<'a> {
     /// A release by its name; nothing is asked. `config` is the connection of this program.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl<'a> Release<'a> {
 
     /// Sets the stop flag: when it becomes true, a run that writes is asked to stop, and none is started.
     #[must_use]
-    pub fn until(mut self, stop: watch::Receiver<bool>) -> Self {
+    pub fn with_stop(mut self, stop: watch::Receiver<bool>) -> Self {
         self.stop = stop;
         self
     }
@@ -113,18 +113,20 @@ impl<'a> Release<'a> {
     ///
     /// # Errors
     /// The cluster cannot be read.
-    pub async fn status(&self) -> Result<Option<Status>, HelmError> {
-        let answer = self.ask("status").await?;
-        answer.map(|text| record::status(&text)).transpose()
+    pub async fn status(&self) -> Result<Option<ReleaseStatus>, HelmError> {
+        let answer = self.read_json("status").await?;
+        answer.map(|text| record::parse_status(&text)).transpose()
     }
 
     /// Returns the revisions of the release, oldest first; none if it does not exist.
     ///
     /// # Errors
     /// The cluster cannot be read.
-    pub async fn history(&self) -> Result<Vec<Revision>, HelmError> {
-        let answer = self.ask("history").await?;
-        let history = answer.map(|text| record::history(&text)).transpose()?;
+    pub async fn history(&self) -> Result<Vec<ReleaseRevision>, HelmError> {
+        let answer = self.read_json("history").await?;
+        let history = answer
+            .map(|text| record::parse_history(&text))
+            .transpose()?;
         Ok(history.unwrap_or_default())
     }
 
@@ -132,17 +134,17 @@ impl<'a> Release<'a> {
     ///
     /// # Errors
     /// Helm fails.
-    pub async fn recover(&self, timeout: Duration) -> Result<Option<Recovery>, HelmError> {
-        let Some(recovery) = recovery::of(&self.history().await?) else {
+    pub async fn recover(&self, timeout: Duration) -> Result<Option<ReleaseRecovery>, HelmError> {
+        let Some(recovery) = recovery::find_recovery(&self.history().await?) else {
             return Ok(None);
         };
         match recovery {
-            Recovery::Uninstalled { .. } => {
+            ReleaseRecovery::Uninstalled { .. } => {
                 self.uninstall(true, timeout).await?;
             }
-            Recovery::RolledBack { to, .. } => {
+            ReleaseRecovery::RolledBack { to, .. } => {
                 let args: [OsString; 1] = [to.to_string().into()];
-                let call = self.writing("rollback", timeout).args(args);
+                let call = self.write_call("rollback", timeout).args(args);
                 self.helm.run(&self.workspace, call).await?;
             }
         }
@@ -153,19 +155,19 @@ impl<'a> Release<'a> {
     ///
     /// # Errors
     /// The package is not a chart or is a library chart, or helm fails.
-    pub async fn upgrade(&self, wanted: &Wanted<'_>) -> Result<(), HelmError> {
-        let chart = chart(wanted.package)?;
+    pub async fn upgrade(&self, wanted: &ReleaseRequest<'_>) -> Result<(), HelmError> {
+        let chart = read_chart(wanted.package)?;
         // A separate folder, because one release may be upgraded twice.
         let folder = Workspace::new()?;
         let mut args: Vec<OsString> = vec![
-            folder.chart(wanted.package)?.into(),
+            folder.write_chart(wanted.package)?.into(),
             "--install".into(),
             // Otherwise values of the last release would stay if no new ones are given.
             "--reset-values".into(),
             flag("values", "-"),
             flag("labels", format!("{LABEL_OWNER}={}", wanted.owner)),
         ];
-        args.extend(set(wanted.whole_numbers));
+        args.extend(set_flags(wanted.whole_numbers));
         if wanted.create_namespace {
             args.push("--create-namespace".into());
         }
@@ -181,7 +183,7 @@ impl<'a> Release<'a> {
         }
         let values = overrides(&chart.values, wanted.values);
         let call = self
-            .writing("upgrade", wanted.timeout)
+            .write_call("upgrade", wanted.timeout)
             .args(args)
             .input(values.to_string().into_bytes())
             .mask(wanted.mask);
@@ -194,27 +196,27 @@ impl<'a> Release<'a> {
     /// # Errors
     /// Helm fails.
     pub async fn uninstall(&self, wait: bool, timeout: Duration) -> Result<bool, HelmError> {
-        let mut call = self.writing("uninstall", timeout);
+        let mut call = self.write_call("uninstall", timeout);
         if wait {
             call = call.args(["--wait"]);
         }
-        self.unless_missing(self.helm.run(&self.workspace, call).await)
+        self.none_if_missing(self.helm.run(&self.workspace, call).await)
             .map(|said| said.is_some())
     }
 
-    async fn ask(&self, verb: &'static str) -> Result<Option<String>, HelmError> {
-        let call = Call::new(verb, ASKING, OUTPUT)
+    async fn read_json(&self, verb: &'static str) -> Result<Option<String>, HelmError> {
+        let call = HelmCall::new(verb, ASKING, OUTPUT)
             .args(self.args(verb))
             .args(["--output=json"])
             .online(self.ambient);
         let said = self.helm.run(&self.workspace, call).await;
-        self.unless_missing(said)?
-            .map(super::process::Said::text)
+        self.none_if_missing(said)?
+            .map(super::process::HelmOutput::text)
             .transpose()
     }
 
     /// Turns the error of a missing release into `None`. Only the message shows it (helm 3.14 to 4).
-    fn unless_missing<T>(&self, answer: Result<T, HelmError>) -> Result<Option<T>, HelmError> {
+    fn none_if_missing<T>(&self, answer: Result<T, HelmError>) -> Result<Option<T>, HelmError> {
         match answer {
             Err(HelmError::Failed { message, .. }) if message.ends_with("release: not found") => {
                 Ok(None)
@@ -223,9 +225,9 @@ impl<'a> Release<'a> {
         }
     }
 
-    fn writing(&self, verb: &'static str, timeout: Duration) -> Call<'_> {
+    fn write_call(&self, verb: &'static str, timeout: Duration) -> HelmCall<'_> {
         let seconds = format!("{}s", timeout.as_secs().max(1));
-        Call::new(verb, timeout.saturating_add(GRACE), OUTPUT)
+        HelmCall::new(verb, timeout.saturating_add(GRACE), OUTPUT)
             .args(self.args(verb))
             .args([flag("timeout", seconds)])
             .online(self.ambient)

@@ -14,7 +14,7 @@ const NESTED: usize = 8;
 /// # Errors
 /// [`HelmError::Schema`], or an archive cannot be read.
 pub(super) fn check(chart: &Package) -> Result<(), HelmError> {
-    let chart = super::files(chart)?;
+    let chart = super::chart_files(chart)?;
     check_files(&chart, "", NESTED)
 }
 
@@ -39,12 +39,12 @@ fn check_files(chart: &Package, folder: &str, depth: usize) -> Result<(), HelmEr
 
 #[cfg(test)]
 mod tests {
-    use addons_render::package::File;
+    use addons_render::package::PackagedFile;
 
     use super::*;
 
     fn chart(schema: &str) -> Package {
-        let file = |path: &str, text: &str| File {
+        let file = |path: &str, text: &str| PackagedFile {
             path: path.to_owned(),
             bytes: text.as_bytes().to_vec(),
         };
@@ -52,7 +52,7 @@ mod tests {
             file("Chart.yaml", "name: web"),
             file("charts/a/values.schema.json", schema),
         ];
-        Package::folder(files).unwrap()
+        Package::from_folder(files).unwrap()
     }
 
     #[test]

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use addons_render::chart::overrides;
 use addons_render::package::Package;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use serde_json::Value;
 
-use super::lookup::{Endpoint, Lookup, capabilities, unmapped};
-use super::process::{Call, flag};
+use super::lookup::{Endpoint, Lookup, read_capabilities, unmapped_kinds};
+use super::process::{HelmCall, flag};
 use super::workspace::Workspace;
-use super::{Helm, HelmError, chart};
+use super::{Helm, HelmError, read_chart};
 
 /// Default time limit of a rendering.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub struct TemplateRequest<'a> {
     /// Assignments of those values that must stay whole numbers, as `--set` takes them ([`common::values::set::whole_numbers`]).
     pub whole_numbers: &'a [String],
     /// Hides values of Secrets in errors.
-    pub mask: &'a Mask,
+    pub mask: &'a SecretMask,
     /// `v1.36.3`.
     pub kube_version: &'a str,
     /// All versions and kinds that the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`.
@@ -63,28 +63,28 @@ pub async fn template(
     package: &Package,
     request: &TemplateRequest<'_>,
 ) -> Result<String, HelmError> {
-    let chart = chart(package)?;
+    let chart = read_chart(package)?;
     let workspace = Workspace::new()?;
-    let path = workspace.chart(package)?;
+    let path = workspace.write_chart(package)?;
     let values = overrides(&chart.values, request.values);
     let input = values.to_string().into_bytes();
-    let args = arguments(request, path.into());
+    let args = template_arguments(request, path.into());
     let Some(lookup) = request.lookup else {
-        let call = Call::new("template", request.timeout, MAX_OUTPUT)
+        let call = HelmCall::new("template", request.timeout, MAX_OUTPUT)
             .args(args)
             .input(input)
             .mask(request.mask);
         return helm.run(&workspace, call).await?.text();
     };
     let begun = Instant::now();
-    let capabilities = capabilities(helm, &workspace, request);
+    let capabilities = read_capabilities(helm, &workspace, request);
     let capabilities = lookup.capabilities.get_or_try_init(|| capabilities).await?;
     let endpoint = Endpoint::open(capabilities, lookup, request.is_upgrade).await?;
     let kubeconfig = endpoint.kubeconfig(&workspace)?;
     let mask = request.mask.clone().with_text(endpoint.token());
     for _ in 0..ATTEMPTS {
         let left = request.timeout.saturating_sub(begun.elapsed());
-        let call = Call::new("template", left, MAX_OUTPUT)
+        let call = HelmCall::new("template", left, MAX_OUTPUT)
             .args(args.clone())
             .args(["--dry-run=server", "--disable-openapi-validation"])
             .args([flag("kubeconfig", &kubeconfig)])
@@ -95,9 +95,10 @@ pub async fn template(
             .env("HELM_BURST_LIMIT", BURST)
             .input(input.clone())
             .mask(&mask);
-        let ended = endpoint.during(helm.run(&workspace, call)).await;
+        let ended = endpoint.serve_while(helm.run(&workspace, call)).await;
         match ended {
-            Err(HelmError::Failed { message, .. }) if endpoint.begin(unmapped(&message)) => {}
+            Err(HelmError::Failed { message, .. })
+                if endpoint.begin_rendering(unmapped_kinds(&message)) => {}
             ended => return ended?.text(),
         }
     }
@@ -105,7 +106,7 @@ pub async fn template(
 }
 
 /// Returns the arguments to render a chart.
-pub(super) fn arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<OsString> {
+pub(super) fn template_arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec![
         "template".into(),
         request.release_name.into(),
@@ -116,7 +117,7 @@ pub(super) fn arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<O
     ];
     let served = request.api_versions.iter();
     args.extend(served.map(|version| flag("api-versions", version)));
-    args.extend(set(request.whole_numbers));
+    args.extend(set_flags(request.whole_numbers));
     if request.include_crds {
         args.push("--include-crds".into());
     }
@@ -127,7 +128,7 @@ pub(super) fn arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<O
 }
 
 /// Returns `--set` flags for assignments, as few as the maximum length of an argument allows.
-pub(super) fn set(assignments: &[String]) -> Vec<OsString> {
+pub(super) fn set_flags(assignments: &[String]) -> Vec<OsString> {
     let mut joined: Vec<String> = Vec::new();
     for assignment in assignments {
         match joined.last_mut() {

@@ -34,7 +34,7 @@ impl Workspace {
             })?;
         let workspace = Self(folder);
         for (_, name) in FOLDERS {
-            workspace.folder(Path::new(name))?;
+            workspace.create_folder(Path::new(name))?;
         }
         Ok(workspace)
     }
@@ -57,22 +57,22 @@ impl Workspace {
             .components()
             .all(|part| matches!(part, Component::Normal(_)))
         {
-            return Err(wrong(name, std::io::ErrorKind::InvalidInput.into()));
+            return Err(file_error(name, std::io::ErrorKind::InvalidInput.into()));
         }
         if let Some(folder) = name.parent() {
-            self.folder(folder)?;
+            self.create_folder(folder)?;
         }
         let path = self.path().join(name);
         let written = platform::create_private(&path);
         match written.and_then(|mut file| file.write_all(bytes)) {
             Ok(()) => Ok(path),
-            Err(source) => Err(wrong(&path, source)),
+            Err(source) => Err(file_error(&path, source)),
         }
     }
 
     /// Writes a chart, as a folder or as an archive, and returns its path for helm. Every chart is written here, so this checks that no
     /// schema leads helm out of the chart.
-    pub(super) fn chart(&self, package: &Package) -> Result<PathBuf, HelmError> {
+    pub(super) fn write_chart(&self, package: &Package) -> Result<PathBuf, HelmError> {
         schema::check(package)?;
         if let Some(file) = package.as_file() {
             return self.write(Path::new("chart.tgz"), &file.bytes);
@@ -84,27 +84,27 @@ impl Workspace {
         Ok(self.path().join(folder))
     }
 
-    fn folder(&self, name: &Path) -> Result<(), HelmError> {
+    fn create_folder(&self, name: &Path) -> Result<(), HelmError> {
         let path = self.path().join(name);
-        platform::create_private_folder(&path).map_err(|source| wrong(&path, source))
+        platform::create_private_folder(&path).map_err(|source| file_error(&path, source))
     }
 }
 
 /// Reads a file that helm wrote; `None` if it has more than `limit` bytes.
-pub(super) fn read(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, HelmError> {
+pub(super) fn read_limited(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, HelmError> {
     let size = fs::symlink_metadata(path)
-        .map_err(|source| wrong(path, source))?
+        .map_err(|source| file_error(path, source))?
         .len();
     if size > limit as u64 {
         return Ok(None);
     }
     fs::read(path)
         .map(Some)
-        .map_err(|source| wrong(path, source))
+        .map_err(|source| file_error(path, source))
 }
 
 /// Returns an error about a file.
-pub(super) fn wrong(path: &Path, source: std::io::Error) -> HelmError {
+pub(super) fn file_error(path: &Path, source: std::io::Error) -> HelmError {
     HelmError::Workspace {
         what: path.display().to_string(),
         source,

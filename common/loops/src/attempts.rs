@@ -8,12 +8,12 @@ use std::time::Duration;
 use addons_engine::attempt;
 use addons_operation::attempt::AttemptError;
 use addons_operation::{Context, Interruption, OperationError, name_of};
-use common::api::installation::{AddonInstallation, Attempt};
+use common::api::installation::{AddonInstallation, PlanningAttempt};
 use common::api::names::InstallationName;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::timeout;
 
-use crate::installation::stale;
+use crate::installation::stale_error;
 
 /// How long an installation may be planned while no other one is.
 const ALONE: Duration = Duration::from_secs(30);
@@ -23,24 +23,24 @@ const MOST_ALONE: usize = 16;
 
 /// The attempts of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Attempts(Arc<Known>);
+pub struct Attempts(Arc<AttemptState>);
 
 #[derive(Debug, Default)]
-struct Known {
-    term: Mutex<Term>,
+struct AttemptState {
+    term: Mutex<AttemptTerm>,
     planning: RwLock<()>,
 }
 
 /// What follows from how the previous leader ended. A process that makes a single pass does not know this.
 #[derive(Debug)]
-struct Term {
+struct AttemptTerm {
     /// The installations whose first attempt has ended; `None` if first attempts are not marked.
     ended: Option<BTreeSet<InstallationName>>,
     /// How many more installations are planned alone.
     alone: usize,
 }
 
-impl Default for Term {
+impl Default for AttemptTerm {
     fn default() -> Self {
         Self {
             ended: None,
@@ -50,14 +50,14 @@ impl Default for Term {
 }
 
 /// A begun attempt. It ends when the installation is planned.
-pub(crate) struct Begun<'a> {
+pub(crate) struct BegunAttempt<'a> {
     /// How long planning may take.
     bound: Option<Duration>,
-    _turn: Turn<'a>,
+    _turn: PlanningTurn<'a>,
 }
 
 /// Which other installations may be planned at the same time.
-enum Turn<'a> {
+enum PlanningTurn<'a> {
     All { _guard: RwLockReadGuard<'a, ()> },
     None { _guard: RwLockWriteGuard<'a, ()> },
 }
@@ -65,8 +65,8 @@ enum Turn<'a> {
 impl Attempts {
     /// Records that this process leads from now on. `is_suspicious`: whether the previous leader did not end by itself, in which case any
     /// installation may be the cause.
-    pub(crate) fn lead(&self, is_suspicious: bool) {
-        *self.term() = Term {
+    pub(crate) fn record_lead(&self, is_suspicious: bool) {
+        *self.term() = AttemptTerm {
             ended: is_suspicious.then(BTreeSet::new),
             alone: if is_suspicious { MOST_ALONE } else { 0 },
         };
@@ -84,30 +84,34 @@ impl Attempts {
         record: &AddonInstallation,
         is_named: bool,
         interruption: &Interruption,
-    ) -> Result<(Begun<'_>, Option<AddonInstallation>), OperationError> {
+    ) -> Result<(BegunAttempt<'_>, Option<AddonInstallation>), OperationError> {
         let installation = name_of(record);
-        let times = if is_named { 0 } else { attempt::killed(record) };
-        if times >= Attempt::MOST {
+        let times = if is_named {
+            0
+        } else {
+            attempt::count_killed(record)
+        };
+        if times >= PlanningAttempt::MOST {
             return Err(AttemptError::Killed {
                 installation,
                 times,
             }
             .into());
         }
-        let is_alone = times > 0 && self.is_alone();
+        let is_alone = times > 0 && self.take_alone();
         let turn = async {
             let planning = &self.0.planning;
             Ok::<_, OperationError>(match is_alone {
-                false => Turn::All {
+                false => PlanningTurn::All {
                     _guard: planning.read().await,
                 },
-                true => Turn::None {
+                true => PlanningTurn::None {
                     _guard: planning.write().await,
                 },
             })
         };
-        let begun = Begun {
-            _turn: interruption.unless_asked(turn).await?,
+        let begun = BegunAttempt {
+            _turn: interruption.unless_interrupted(turn).await?,
             bound: is_alone.then_some(ALONE),
         };
         let is_left = record
@@ -120,7 +124,7 @@ impl Attempts {
         // Not interrupted: a mark that may have been written has to be removed.
         match attempt::begin(ctx.home().await?, record, times).await {
             Ok(marked) => Ok((begun, Some(marked))),
-            Err(error) if error.is_conflict() => Err(stale(record).into()),
+            Err(error) if error.is_conflict() => Err(stale_error(record).into()),
             Err(error) => Err(error.into()),
         }
     }
@@ -139,19 +143,19 @@ impl Attempts {
     }
 
     /// Returns whether one more installation is planned alone, and counts it.
-    fn is_alone(&self) -> bool {
+    fn take_alone(&self) -> bool {
         let mut term = self.term();
         let left = term.alone.checked_sub(1);
         term.alone = left.unwrap_or_default();
         left.is_some()
     }
 
-    fn term(&self) -> MutexGuard<'_, Term> {
+    fn term(&self) -> MutexGuard<'_, AttemptTerm> {
         self.0.term.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Begun<'_> {
+impl BegunAttempt<'_> {
     /// Plans within the time limit of the attempt, and ends it.
     ///
     /// # Errors
@@ -191,11 +195,11 @@ mod tests {
         let attempts = Attempts::default();
         assert!(!attempts.is_first(&name("web")));
         attempts.end(&name("web"));
-        attempts.lead(true);
+        attempts.record_lead(true);
         assert!(attempts.is_first(&name("web")));
         attempts.clone().end(&name("web"));
         assert!(!attempts.is_first(&name("web")) && attempts.is_first(&name("till")));
-        attempts.lead(false);
+        attempts.record_lead(false);
         assert!(!attempts.is_first(&name("till")));
     }
 
@@ -203,8 +207,8 @@ mod tests {
     fn a_mark_by_itself_keeps_no_one_waiting() {
         let attempts = Attempts::default();
         for (is_suspicious, most) in [(false, 0), (true, MOST_ALONE)] {
-            attempts.lead(is_suspicious);
-            let alone = (0..2 * MOST_ALONE).filter(|_| attempts.is_alone());
+            attempts.record_lead(is_suspicious);
+            let alone = (0..2 * MOST_ALONE).filter(|_| attempts.take_alone());
             assert_eq!(alone.count(), most);
         }
     }

@@ -6,17 +6,17 @@ use addons_operation::recorded::Compatibility;
 use addons_operation::{Context, OperationError, Resolver};
 use common::api::installation::AddonInstallation;
 
-use crate::installation::Outcome;
+use crate::installation::ReconcileOutcome;
 
 /// Updates the conditions `Compatible` and `Unlisted`. Returns the new record, or `None` if nothing changed.
-pub(crate) async fn note(
+pub(crate) async fn update_conditions(
     ctx: &Context,
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
-    outcome: &Outcome,
+    outcome: &ReconcileOutcome,
 ) -> Result<Option<AddonInstallation>, OperationError> {
     let last = match outcome {
-        Outcome::Executed(_, report) => report.record.as_ref(),
+        ReconcileOutcome::Executed(_, report) => report.record.as_ref(),
         _ => Some(record),
     };
     let Some(last) = last.filter(|last| last.metadata.deletion_timestamp.is_none()) else {
@@ -33,5 +33,5 @@ pub(crate) async fn note(
             Fitness::Misfit(format!("{} {version}: {reason}", last.spec.addon_ref.name))
         }
     };
-    Ok(compatible::note(ctx.home().await?, last, &fitness).await?)
+    Ok(compatible::update_conditions(ctx.home().await?, last, &fitness).await?)
 }

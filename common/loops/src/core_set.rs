@@ -11,26 +11,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use act::{act, wait};
-use addons_clusters::core_set::Unknown;
-use addons_clusters::core_set::rollout::{Gate, Progress, Standing};
+use act::{execute, request_release};
+use addons_clusters::core_set::UnknownCoreSet;
+use addons_clusters::core_set::rollout::{CoreSetStanding, RolloutGate, RolloutProgress};
 use addons_engine::core_set::progress;
-use addons_engine::events::{self, Happened, Regarding};
+use addons_engine::events::{self, EventContent, EventSubject};
 use addons_engine::{EngineError, record};
-use addons_operation::core_set::look::{Look, State, World};
-use addons_operation::core_set::{ClusterCore, Texts};
+use addons_operation::core_set::look::{ClusterLook, CoreSetInputs, CoreSetState};
+use addons_operation::core_set::{ClusterCore, CoreSetTexts};
 use addons_operation::{Context, OperationError, health, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::{
     CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
 };
-use due::{Due, due, standing};
+use due::{DueCoreChange, cluster_standing, list_due};
 use futures::{StreamExt as _, stream};
 use releases::Releases;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::installation::How;
+use crate::installation::ReconcileOptions;
 use crate::rights::Rights;
 
 /// The pause after a failure.
@@ -43,7 +43,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What was done with a core installation, or why nothing was.
 #[derive(Debug)]
-pub enum Step {
+pub enum CoreStep {
     /// Its record was created.
     Created,
     /// Its record was changed to match the list.
@@ -67,21 +67,21 @@ const WORKERS: usize = 16;
 
 /// The result of following the core sets.
 #[derive(Debug, Default)]
-pub struct Followed {
+pub struct CoreSetReport {
     /// The installations with something to report.
-    pub steps: Vec<(InstallationName, Step)>,
+    pub steps: Vec<(InstallationName, CoreStep)>,
     /// The clusters whose core set is unknown, by their namespaces.
-    pub unknown: Vec<(String, Unknown)>,
+    pub unknown: Vec<(String, UnknownCoreSet)>,
     /// The clusters that could not be looked at, by their namespaces.
     pub failed: Vec<(String, OperationError)>,
     /// Why the next wave of a change waits.
-    pub gate: Option<Gate>,
+    pub gate: Option<RolloutGate>,
     /// The number of clusters.
     clusters: usize,
 }
 
 /// Follows the core sets whenever they may have changed, one run after the other. Events report each problem once.
-pub(crate) async fn keep(mut contexts: watch::Receiver<Arc<Context>>, how: How) {
+pub(crate) async fn run(mut contexts: watch::Receiver<Arc<Context>>, how: ReconcileOptions) {
     let mut said = BTreeSet::new();
     let mut looks = 0;
     while contexts.changed().await.is_ok() {
@@ -90,11 +90,11 @@ pub(crate) async fn keep(mut contexts: watch::Receiver<Arc<Context>>, how: How) 
             let again = match follow(&ctx, &how).await {
                 Ok(followed) => {
                     looks = match followed.gate {
-                        Some(Gate::NotReady(_)) => looks + 1,
-                        Some(Gate::Soaking { .. }) | None => 0,
+                        Some(RolloutGate::NotReady(_)) => looks + 1,
+                        Some(RolloutGate::Soaking { .. }) | None => 0,
                     };
-                    let again = followed.again(looks);
-                    tell(&ctx, &followed, &mut said).await;
+                    let again = followed.retry_pause(looks);
+                    publish_events(&ctx, &followed, &mut said).await;
                     again
                 }
                 Err(error) => (!error.is_forbidden()).then_some(AGAIN),
@@ -111,16 +111,16 @@ pub(crate) async fn keep(mut contexts: watch::Receiver<Arc<Context>>, how: How) 
     }
 }
 
-impl Followed {
-    fn fail(&mut self, ctx: &Context, error: OperationError) {
+impl CoreSetReport {
+    fn add_failure(&mut self, ctx: &Context, error: OperationError) {
         let namespace = ctx.settings().records_namespace().to_owned();
         self.failed.push((namespace, error));
     }
 
     /// Returns the pause before another attempt, if one is useful. `looks`: how many checks whether a wave is ready came before.
-    fn again(&self, looks: u32) -> Option<Duration> {
-        let was_faster = |(_, step): &(InstallationName, Step)| match step {
-            Step::Failed(error) => match error.root() {
+    fn retry_pause(&self, looks: u32) -> Option<Duration> {
+        let was_faster = |(_, step): &(InstallationName, CoreStep)| match step {
+            CoreStep::Failed(error) => match error.root() {
                 OperationError::Engine(error) => error.is_conflict(),
                 _ => false,
             },
@@ -130,8 +130,8 @@ impl Followed {
         let failed = (!self.failed.is_empty()).then_some(AGAIN);
         let many = u32::try_from(self.clusters).unwrap_or(u32::MAX);
         let gate = self.gate.as_ref().map(|gate| match gate {
-            Gate::Soaking { left, .. } => (*left).max(SOON),
-            Gate::NotReady(_) => {
+            RolloutGate::Soaking { left, .. } => (*left).max(SOON),
+            RolloutGate::NotReady(_) => {
                 let shortest = LOOK.saturating_mul(many);
                 let pause = shortest.saturating_mul(2_u32.saturating_pow(looks.saturating_sub(1)));
                 pause.min(AGAIN.max(shortest))
@@ -145,12 +145,15 @@ impl Followed {
 ///
 /// # Errors
 /// The ConfigMaps or the namespaces cannot be read.
-pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError> {
+pub async fn follow(
+    ctx: &Context,
+    how: &ReconcileOptions,
+) -> Result<CoreSetReport, OperationError> {
     loop {
-        let texts = Texts::read(ctx).await?;
+        let texts = CoreSetTexts::read(ctx).await?;
         // Most clusters have no core sets, and for these one look at the records suffices.
-        if texts.is_missing() && !is_used(ctx).await? {
-            return Ok(Followed::default());
+        if texts.is_missing() && !has_core_records(ctx).await? {
+            return Ok(CoreSetReport::default());
         }
         if let Some(followed) = follow_texts(ctx, texts, how).await? {
             return Ok(followed);
@@ -162,16 +165,16 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
 /// clusters may take minutes, and an add-on that the old list dropped may be listed again.
 async fn follow_texts(
     ctx: &Context,
-    texts: Texts,
-    how: &How,
-) -> Result<Option<Followed>, OperationError> {
-    let mut followed = Followed::default();
-    let world = World::read(ctx, texts).await?;
+    texts: CoreSetTexts,
+    how: &ReconcileOptions,
+) -> Result<Option<CoreSetReport>, OperationError> {
+    let mut followed = CoreSetReport::default();
+    let world = CoreSetInputs::read(ctx, texts).await?;
     let contexts = world.contexts(ctx);
     let account = how.account.as_deref();
     let looking = contexts
         .iter()
-        .map(async |ctx| (ctx, looked(&world, ctx, account).await));
+        .map(async |ctx| (ctx, look_at(&world, ctx, account).await));
     let mut looking = stream::iter(looking).buffered(WORKERS);
     let (mut looks, mut lost) = (Vec::new(), Vec::new());
     while let Some((ctx, looked)) = looking.next().await {
@@ -179,19 +182,19 @@ async fn follow_texts(
             Ok(look) => looks.push((ctx, look)),
             Err((error, records)) => {
                 lost.push(records);
-                followed.fail(ctx, error);
+                followed.add_failure(ctx, error);
             }
         }
     }
     let of_lost = lost.iter().map(Option::as_deref);
-    let releases = Releases::of(looks.iter().map(|(_, look)| look), of_lost);
+    let releases = Releases::from_looks(looks.iter().map(|(_, look)| look), of_lost);
     let preparing = looks
         .iter()
-        .map(async |(ctx, look)| (*ctx, look, due(ctx, look, &releases).await));
+        .map(async |(ctx, look)| (*ctx, look, list_due(ctx, look, &releases).await));
     let prepared: Vec<_> = stream::iter(preparing).buffered(WORKERS).collect().await;
     followed.clusters = prepared.len() + followed.failed.len();
-    let standings = standings(&followed, &prepared);
-    let progress = match waves(ctx, &world, standings, &prepared, how).await {
+    let standings = list_standings(&followed, &prepared);
+    let progress = match plan_waves(ctx, &world, standings, &prepared, how).await {
         Ok((progress, gate)) => {
             followed.gate = gate;
             progress
@@ -202,7 +205,7 @@ async fn follow_texts(
                 namespace: ctx.settings().system_namespace.clone(),
                 name: CORE_ADDON_ROLLOUT.to_owned(),
             };
-            followed.steps.push((name, Step::Failed(error)));
+            followed.steps.push((name, CoreStep::Failed(error)));
             return Ok(Some(followed));
         }
     };
@@ -211,15 +214,15 @@ async fn follow_texts(
         known.flatten()
     };
     let is_written = all_due().any(|(_, due)| due.is_written());
-    if is_written && Texts::read(ctx).await? != world.texts {
+    if is_written && CoreSetTexts::read(ctx).await? != world.texts {
         return Ok(None);
     }
-    let waiting = releases.wait_with(all_due());
+    let waiting = releases.also_waiting(all_due());
     let acting = prepared.into_iter().map(async |(ctx, look, due)| {
         let acted = match due {
             Ok(due) => {
-                let is_held = progress.holds(ctx.settings().records_namespace());
-                act(ctx, look, due, how, is_held).await
+                let is_held = progress.is_waiting(ctx.settings().records_namespace());
+                execute(ctx, look, due, how, is_held).await
             }
             Err(error) => Err(error),
         };
@@ -232,12 +235,12 @@ async fn follow_texts(
                 followed.steps.extend(acted.steps);
                 followed.unknown.extend(acted.unknown);
             }
-            Err(error) => followed.fail(ctx, error),
+            Err(error) => followed.add_failure(ctx, error),
         }
     }
     for record in waiting {
-        let step = wait(ctx.home().await?, record, how).await;
-        let step = step.unwrap_or_else(Step::Failed);
+        let step = request_release(ctx.home().await?, record, how).await;
+        let step = step.unwrap_or_else(CoreStep::Failed);
         followed.steps.push((name_of(record), step));
     }
     Ok(Some(followed))
@@ -245,33 +248,36 @@ async fn follow_texts(
 
 /// Looks at a cluster. If that fails, returns the error and the records, which are in this cluster and thus readable. Both are read in
 /// the same future, because one that is not polled may hold a permit for requests.
-async fn looked(
-    world: &World,
+async fn look_at(
+    world: &CoreSetInputs,
     ctx: &Context,
     account: Option<&str>,
-) -> Result<Look, (OperationError, Option<Vec<AddonInstallation>>)> {
-    match world.look(ctx, account).await {
+) -> Result<ClusterLook, (OperationError, Option<Vec<AddonInstallation>>)> {
+    match world.look_at(ctx, account).await {
         Ok(look) => Ok(look),
         Err(error) => Err((error, world.records(ctx).await.ok())),
     }
 }
 
 /// A cluster that was looked at, and what is due there.
-type Prepared<'a> = (
+type PreparedCluster<'a> = (
     &'a Context,
-    &'a Look,
-    Result<Vec<(InstallationName, Due<'a>)>, OperationError>,
+    &'a ClusterLook,
+    Result<Vec<(InstallationName, DueCoreChange<'a>)>, OperationError>,
 );
 
 /// Returns the state of each cluster with respect to its core set.
-fn standings(followed: &Followed, prepared: &[Prepared<'_>]) -> BTreeMap<String, Standing> {
+fn list_standings(
+    followed: &CoreSetReport,
+    prepared: &[PreparedCluster<'_>],
+) -> BTreeMap<String, CoreSetStanding> {
     let failed = followed.failed.iter();
     let mut standings: BTreeMap<_, _> = failed
-        .map(|(namespace, _)| (namespace.clone(), Standing::Unknown))
+        .map(|(namespace, _)| (namespace.clone(), CoreSetStanding::Unknown))
         .collect();
     for (ctx, look, due) in prepared {
         let namespace = ctx.settings().records_namespace().to_owned();
-        let standing = standing(look, due.as_deref().ok());
+        let standing = cluster_standing(look, due.as_deref().ok());
         standings.extend(standing.map(|standing| (namespace, standing)));
     }
     standings
@@ -279,7 +285,7 @@ fn standings(followed: &Followed, prepared: &[Prepared<'_>]) -> BTreeMap<String,
 
 /// Returns whether any record is a core add-on. Those that a person installed count as well: they are released with their cluster, and
 /// otherwise stay unchanged.
-async fn is_used(ctx: &Context) -> Result<bool, OperationError> {
+async fn has_core_records(ctx: &Context) -> Result<bool, OperationError> {
     let namespace = ctx.settings().namespace.as_deref();
     match record::list(ctx.home().await?, namespace).await {
         Err(EngineError::NotInitialised) => Ok(false),
@@ -290,49 +296,49 @@ async fn is_used(ctx: &Context) -> Result<bool, OperationError> {
 /// Returns how far the change of the rules and the list may reach now, and why its next wave waits. The progress is stored before
 /// anything else is written. If nothing has to change, or there is only one cluster, nothing is read; live objects are read only if a
 /// wave would begin.
-async fn waves(
+async fn plan_waves(
     ctx: &Context,
-    world: &World,
-    mut standings: BTreeMap<String, Standing>,
-    prepared: &[Prepared<'_>],
-    how: &How,
-) -> Result<(Progress, Option<Gate>), OperationError> {
-    let is_due = standings.values().any(|one| *one == Standing::Due);
+    world: &CoreSetInputs,
+    mut standings: BTreeMap<String, CoreSetStanding>,
+    prepared: &[PreparedCluster<'_>],
+    how: &ReconcileOptions,
+) -> Result<(RolloutProgress, Option<RolloutGate>), OperationError> {
+    let is_due = standings.values().any(|one| *one == CoreSetStanding::Due);
     let rollout = world.texts.rollout().ok().filter(|_| is_due);
     let Some(rollout) = rollout.filter(|_| standings.len() > 1) else {
-        return Ok((Progress::default(), None));
+        return Ok((RolloutProgress::default(), None));
     };
     let home = ctx.home().await?;
     let system = &ctx.settings().system_namespace;
     let stored = progress::read(home, system).await?;
     let before = &stored.progress;
-    let looks: Vec<&Look> = prepared.iter().map(|(_, look, _)| *look).collect();
+    let looks: Vec<&ClusterLook> = prepared.iter().map(|(_, look, _)| *look).collect();
     // The catalogues were already read for the first cluster.
     let of = prepared.first().map_or(ctx, |(first, ..)| *first);
     let of = world.identity(of, &looks).await?;
-    let (mut next, mut gate) = before.next(&of, &standings, &rollout, home.now());
-    if next.promotes(before) {
-        let unready = unready(prepared, before.begun.keys(), how).await;
+    let (mut next, mut gate) = before.advance(&of, &standings, &rollout, home.now());
+    if next.begins_next_wave(before) {
+        let unready = find_unready(prepared, before.begun.keys(), how).await;
         if !unready.is_empty() {
             let mut doubted = before.clone();
             for namespace in unready {
-                doubted.doubt(&namespace, home.now());
-                standings.insert(namespace, Standing::Followed(None));
+                doubted.restart_soak(&namespace, home.now());
+                standings.insert(namespace, CoreSetStanding::Followed(None));
             }
-            (next, gate) = doubted.next(&of, &standings, &rollout, home.now());
+            (next, gate) = doubted.advance(&of, &standings, &rollout, home.now());
         }
     }
-    if next.is_news(before) {
+    if next.needs_storing(before) {
         progress::write(home, system, stored, &next).await?;
     }
     Ok((next, gate))
 }
 
 /// Returns the clusters among `begun` that cannot be looked at, or whose listed core add-ons are not all ready by their live objects.
-async fn unready<'a>(
-    prepared: &[Prepared<'_>],
+async fn find_unready<'a>(
+    prepared: &[PreparedCluster<'_>],
     begun: impl Iterator<Item = &'a String>,
-    how: &How,
+    how: &ReconcileOptions,
 ) -> Vec<String> {
     let looking = begun.map(async |namespace| {
         let mut all = prepared.iter();
@@ -349,8 +355,12 @@ async fn unready<'a>(
 
 /// Returns whether the objects of all listed core add-ons of a cluster are ready. Suspended installations and those that are not core are
 /// not waited for.
-async fn is_ready(ctx: &Context, look: &Look, how: &How) -> Result<bool, OperationError> {
-    let State::Found(ClusterCore { set: Ok(set), .. }) = &look.state else {
+async fn is_ready(
+    ctx: &Context,
+    look: &ClusterLook,
+    how: &ReconcileOptions,
+) -> Result<bool, OperationError> {
+    let CoreSetState::Found(ClusterCore { set: Ok(set), .. }) = &look.state else {
         return Ok(true);
     };
     for record in &look.records {
@@ -360,14 +370,14 @@ async fn is_ready(ctx: &Context, look: &Look, how: &How) -> Result<bool, Operati
             continue;
         }
         let acting;
-        let ctx = match Rights::of(ctx, record, how).await? {
-            Rights::Of(account) => {
+        let ctx = match Rights::for_record(ctx, record, how).await? {
+            Rights::ServiceAccount(account) => {
                 acting = ctx.acting_as(&name.namespace, &account).await?;
                 &acting
             }
             Rights::Own | Rights::Missing => ctx,
         };
-        let health = health::objects(ctx.cluster().await?, record).await?;
+        let health = health::object_health(ctx.cluster().await?, record).await?;
         if !health.is_well() {
             return Ok(false);
         }
@@ -376,7 +386,7 @@ async fn is_ready(ctx: &Context, look: &Look, how: &How) -> Result<bool, Operati
 }
 
 /// An Event about a core set.
-struct Note {
+struct CoreSetEvent {
     config_map: &'static str,
     reason: &'static str,
     is_warning: bool,
@@ -384,8 +394,8 @@ struct Note {
 }
 
 /// Returns the Events about the result.
-fn notes(followed: &Followed) -> Vec<Note> {
-    let unknown = followed.unknown.iter().map(|(at, unknown)| Note {
+fn list_events(followed: &CoreSetReport) -> Vec<CoreSetEvent> {
+    let unknown = followed.unknown.iter().map(|(at, unknown)| CoreSetEvent {
         config_map: unknown.config_map(),
         reason: "CoreSetUnknown",
         is_warning: true,
@@ -393,14 +403,14 @@ fn notes(followed: &Followed) -> Vec<Note> {
     });
     let failed = followed.steps.iter().filter_map(|(name, step)| {
         let problem = match step {
-            Step::Failed(error) => error.root().to_string(),
-            Step::Taken => {
+            CoreStep::Failed(error) => error.root().to_string(),
+            CoreStep::Taken => {
                 "it is listed as a core add-on, but the installation with this name is not one"
                     .to_owned()
             }
             _ => return None,
         };
-        Some(Note {
+        Some(CoreSetEvent {
             config_map: CUSTOM_CORE_ADDONS,
             reason: "CoreAddonFailed",
             is_warning: true,
@@ -409,14 +419,14 @@ fn notes(followed: &Followed) -> Vec<Note> {
     });
     let gate = followed.gate.iter().map(|gate| {
         let text = match gate {
-            Gate::NotReady(namespace) => {
+            RolloutGate::NotReady(namespace) => {
                 format!("other clusters wait until all core add-ons of {namespace} are ready")
             }
-            Gate::Soaking { namespace, .. } => {
+            RolloutGate::Soaking { namespace, .. } => {
                 format!("other clusters wait while the core add-ons of {namespace} stay ready")
             }
         };
-        Note {
+        CoreSetEvent {
             config_map: CORE_ADDON_RULES,
             reason: "CoreChangeWaits",
             is_warning: false,
@@ -427,22 +437,22 @@ fn notes(followed: &Followed) -> Vec<Note> {
 }
 
 /// Publishes Events about problems and waiting changes that were not reported before.
-async fn tell(ctx: &Context, followed: &Followed, said: &mut BTreeSet<String>) {
+async fn publish_events(ctx: &Context, followed: &CoreSetReport, said: &mut BTreeSet<String>) {
     let Ok(home) = ctx.home().await else {
         return;
     };
     let system = &ctx.settings().system_namespace;
     let mut new = BTreeSet::new();
-    for note in notes(followed) {
+    for note in list_events(followed) {
         if !said.contains(&note.text) {
-            let regarding = Regarding {
+            let regarding = EventSubject {
                 api_version: "v1",
                 kind: "ConfigMap",
                 namespace: system,
                 name: note.config_map,
                 uid: None,
             };
-            let happened = Happened {
+            let happened = EventContent {
                 is_warning: note.is_warning,
                 reason: note.reason.to_owned(),
                 note: note.text.clone(),

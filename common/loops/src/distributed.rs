@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addons_engine::catalogues::Written;
-use addons_operation::distribution::push::{self, Outcome, Pushed};
+use addons_engine::catalogues::CatalogueWrite;
+use addons_operation::distribution::push::{self, CataloguePushOutcome, PushedCopy};
 use addons_operation::distribution::targets;
 use addons_operation::{Context, OperationError};
 use tokio::sync::mpsc::UnboundedSender;
@@ -21,14 +21,14 @@ pub struct Distribution {
 }
 
 /// What was written for a cluster, or why nothing could be.
-pub(crate) type News = Result<(String, Vec<Pushed>), OperationError>;
+pub(crate) type DistributionResult = Result<(String, Vec<PushedCopy>), OperationError>;
 
 /// Distributes whenever the catalogues may have changed, and at the interval, as the contexts arrive. The namespaces are listed each
 /// time, so newly selected ones are included. A failure is reported once and tried again the next time.
-pub(crate) async fn keep(
+pub(crate) async fn run(
     mut contexts: watch::Receiver<Arc<Context>>,
-    outbox: UnboundedSender<News>,
-    distribute: impl AsyncFn(&Context) -> Result<Vec<Outcome>, OperationError>,
+    outbox: UnboundedSender<DistributionResult>,
+    distribute: impl AsyncFn(&Context) -> Result<Vec<CataloguePushOutcome>, OperationError>,
 ) {
     let mut failures = BTreeMap::new();
     while contexts.changed().await.is_ok() {
@@ -37,7 +37,7 @@ pub(crate) async fn keep(
             Ok(outcomes) => outcomes,
             Err(error) => vec![(String::new(), Err(error))],
         };
-        for news in news(outcomes, &mut failures) {
+        for news in new_results(outcomes, &mut failures) {
             // The receiver may have ended.
             let _ = outbox.send(news);
         }
@@ -45,21 +45,27 @@ pub(crate) async fn keep(
 }
 
 /// Pushes the merged catalogues to the clusters of the namespaces with these labels.
-pub(crate) async fn push(ctx: &Context, selector: &str) -> Result<Vec<Outcome>, OperationError> {
+pub(crate) async fn push(
+    ctx: &Context,
+    selector: &str,
+) -> Result<Vec<CataloguePushOutcome>, OperationError> {
     let copies = push::merge(ctx).await?;
-    let targets = targets::selected(ctx, selector).await?;
+    let targets = targets::select_targets(ctx, selector).await?;
     Ok(push::push_all(targets, &copies).await)
 }
 
 /// Returns the outcomes that were not reported before. `failures`: the reported failures by cluster; the empty name stands for all
 /// clusters.
-fn news(outcomes: Vec<Outcome>, failures: &mut BTreeMap<String, String>) -> Vec<News> {
+fn new_results(
+    outcomes: Vec<CataloguePushOutcome>,
+    failures: &mut BTreeMap<String, String>,
+) -> Vec<DistributionResult> {
     let before = std::mem::take(failures);
     let mut news = Vec::new();
     for (target, outcome) in outcomes {
         match outcome {
             Ok(mut pushed) => {
-                pushed.retain(|one| one.written != Written::Unchanged);
+                pushed.retain(|one| one.written != CatalogueWrite::Unchanged);
                 if !pushed.is_empty() {
                     news.push(Ok((target, pushed)));
                 }
@@ -71,7 +77,7 @@ fn news(outcomes: Vec<Outcome>, failures: &mut BTreeMap<String, String>) -> Vec<
                 if !is_known {
                     news.push(Err(match target.as_str() {
                         "" => error,
-                        _ => error.at(target),
+                        _ => error.with_place(target),
                     }));
                 }
             }
@@ -87,7 +93,10 @@ mod tests {
     #[test]
     fn a_failure_is_told_once_and_what_is_unchanged_is_not() {
         let mut failures = BTreeMap::new();
-        let (created, unchanged) = (Some(Written::Created), Some(Written::Unchanged));
+        let (created, unchanged) = (
+            Some(CatalogueWrite::Created),
+            Some(CatalogueWrite::Unchanged),
+        );
         for (a, b, told) in [
             (created, None, 2),
             (unchanged, None, 0),
@@ -96,10 +105,10 @@ mod tests {
         ] {
             let outcomes = [("a", a), ("b", b)].map(|(target, written)| {
                 let name = "merged-custom".to_owned();
-                let pushed = written.map(|written| vec![Pushed { name, written }]);
+                let pushed = written.map(|written| vec![PushedCopy { name, written }]);
                 (target.to_owned(), pushed.ok_or(OperationError::NoCluster))
             });
-            assert_eq!(news(outcomes.into(), &mut failures).len(), told);
+            assert_eq!(new_results(outcomes.into(), &mut failures).len(), told);
         }
         assert_eq!(failures.len(), 2);
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_admission::rules::catalogue::lost_to_others;
-use addons_admission::{Facts, Settings};
+use addons_admission::{AdmissionFacts, AdmissionSettings};
 use addons_engine::catalogues;
 use addons_operation::{Context, OperationError};
 use common::api::catalogue::AddonCatalogue;
-use common::api::conditions::bounded;
-use common::catalogue::unread::Unread;
+use common::api::conditions::shorten_message;
+use common::catalogue::unread::UnreadCatalogue;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -20,11 +20,11 @@ const MAX_NAMED: usize = 5;
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// Marks catalogues whenever they may have changed, with the newest context, one run after the other.
-pub async fn keep(mut contexts: watch::Receiver<Arc<Context>>) {
+pub async fn run(mut contexts: watch::Receiver<Arc<Context>>) {
     while contexts.changed().await.is_ok() {
         loop {
             let ctx = contexts.borrow_and_update().clone();
-            if mark(&ctx).await.is_ok() {
+            if update_conditions(&ctx).await.is_ok() {
                 break;
             }
             sleep(AGAIN).await;
@@ -38,28 +38,28 @@ pub async fn keep(mut contexts: watch::Receiver<Arc<Context>>) {
 ///
 /// # Errors
 /// The server cannot be reached, or refuses for another reason.
-pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
+pub async fn update_conditions(ctx: &Context) -> Result<(), OperationError> {
     let Some(all) = ctx.readable_catalogues().await? else {
         return Ok(());
     };
     // Catalogues by reference get the content of their files, because their objects list only names.
     let contents = ctx.contents().await?;
-    let facts = Facts {
+    let facts = AdmissionFacts {
         catalogues: contents
             .objects
             .iter()
             .map(|catalogue| Arc::new(catalogue.clone().into()))
             .collect(),
-        settings: Settings {
+        settings: AdmissionSettings {
             system_namespace: ctx.settings().system_namespace.clone(),
-            ..Settings::default()
+            ..AdmissionSettings::default()
         },
-        ..Facts::default()
+        ..AdmissionFacts::default()
     };
     let cluster = ctx.home().await?;
     for (catalogue, content) in all.iter().zip(contents.objects) {
         let lost = lost_to_others(content, &facts);
-        if lost.is_empty() && is_open(content, contents.unread) {
+        if lost.is_empty() && is_undecided(content, contents.unread) {
             continue;
         }
         let more = match lost.len().saturating_sub(MAX_NAMED) {
@@ -68,8 +68,8 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
         };
         let named = lost.iter().take(MAX_NAMED).map(ToString::to_string);
         let named = named.collect::<Vec<_>>().join("; ");
-        let message = (!lost.is_empty()).then(|| bounded(format!("{named}{more}")));
-        let marked = catalogues::mark(cluster, catalogue, message.as_deref()).await;
+        let message = (!lost.is_empty()).then(|| shorten_message(format!("{named}{more}")));
+        let marked = catalogues::record_duplicates(cluster, catalogue, message.as_deref()).await;
         match marked.map_err(OperationError::from) {
             Err(error) if error.is_forbidden() => return Ok(()),
             other => other?,
@@ -80,7 +80,7 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
 
 /// Returns whether it is unknown what a catalogue lost: its file, or that of a catalogue that would keep the shared entries, cannot be
 /// read now.
-fn is_open(catalogue: &AddonCatalogue, unread: &[Unread]) -> bool {
+fn is_undecided(catalogue: &AddonCatalogue, unread: &[UnreadCatalogue]) -> bool {
     let name = catalogue.metadata.name.as_deref().unwrap_or_default();
     unread.iter().any(|unread| {
         let mut addons = catalogue.spec.addons.iter();

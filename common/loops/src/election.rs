@@ -21,8 +21,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-pub use revision::Revision;
-use revision::Revisions;
+pub use revision::LeaderRevision;
+use revision::LeaderRevisions;
 
 /// How many seconds others wait for a leader that does not renew.
 const LEASE_SECONDS: i32 = 15;
@@ -38,29 +38,29 @@ const LONGEST_TRY: Duration = Duration::from_secs(3);
 pub struct Election {
     identity: String,
     /// What this candidate would lead with, and what candidates have had.
-    revision: Revision,
-    revisions: Revisions,
-    observed: Option<Observed>,
-    leads: Option<Term>,
+    revision: LeaderRevision,
+    revisions: LeaderRevisions,
+    observed: Option<ObservedLease>,
+    leads: Option<LeadershipTerm>,
 }
 
 /// How long this candidate leads unless it renews, and with which revision.
 #[derive(Clone, Debug)]
-struct Term {
+struct LeadershipTerm {
     until: Instant,
-    revision: Revision,
+    revision: LeaderRevision,
 }
 
 /// A Lease, and when it was first seen in this state.
 #[derive(Clone, Debug)]
-struct Observed {
+struct ObservedLease {
     spec: LeaseSpec,
     at: Instant,
 }
 
 /// What a candidate does next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum ElectionStep {
     /// There is no Lease: create it.
     Create(LeaseSpec),
     /// It is ours, free, or expired: write it at the resourceVersion that was read.
@@ -77,21 +77,26 @@ impl Election {
     pub fn new(identity: String) -> Self {
         Self {
             identity,
-            revision: Revision::default(),
-            revisions: Revisions::default(),
+            revision: LeaderRevision::default(),
+            revisions: LeaderRevisions::default(),
             observed: None,
             leads: None,
         }
     }
 
     /// Sets what this candidate would lead with, and what candidates have had.
-    pub fn meet(&mut self, revision: Revision, revisions: Revisions) {
+    pub fn set_revisions(&mut self, revision: LeaderRevision, revisions: LeaderRevisions) {
         self.revision = revision;
         self.revisions = revisions;
     }
 
     /// Decides what to do with the Lease as it was just read. `wall`: the time that is written for readers of the Lease.
-    pub fn decide(&mut self, found: Option<&LeaseSpec>, now: Instant, wall: Timestamp) -> Step {
+    pub fn decide(
+        &mut self,
+        found: Option<&LeaseSpec>,
+        now: Instant,
+        wall: Timestamp,
+    ) -> ElectionStep {
         let time = Some(MicroTime(wall));
         let fresh = |spec: &LeaseSpec, transitions| LeaseSpec {
             holder_identity: Some(self.identity.clone()),
@@ -103,10 +108,10 @@ impl Election {
         };
         let Some(patience) = self.revisions.patience(&self.revision) else {
             self.leads = None;
-            return Step::Follow(now + RETRY);
+            return ElectionStep::Follow(now + RETRY);
         };
         let Some(found) = found else {
-            return Step::Create(fresh(&LeaseSpec::default(), 0));
+            return ElectionStep::Create(fresh(&LeaseSpec::default(), 0));
         };
         let known = self.observed.as_ref().filter(|known| known.spec == *found);
         let at = known.map_or(now, |known| known.at);
@@ -116,24 +121,24 @@ impl Election {
         let free = if holder.is_empty() {
             at
         } else {
-            at + duration(found)
+            at + lease_duration(found)
         };
         let step = if is_held {
-            Step::Replace(LeaseSpec {
+            ElectionStep::Replace(LeaseSpec {
                 acquire_time: found.acquire_time.clone(),
                 ..fresh(found, transitions)
             })
         } else if now >= free + patience {
-            Step::Replace(fresh(found, transitions.saturating_add(1)))
+            ElectionStep::Replace(fresh(found, transitions.saturating_add(1)))
         } else if self.revisions.is_new(&self.revision) {
-            Step::Claim
+            ElectionStep::Claim
         } else {
-            Step::Follow(free + patience)
+            ElectionStep::Follow(free + patience)
         };
         if !is_held {
             self.leads = None;
         }
-        self.observed = Some(Observed {
+        self.observed = Some(ObservedLease {
             spec: found.clone(),
             at,
         });
@@ -141,12 +146,12 @@ impl Election {
     }
 
     /// Records that our write, sent at this time, was answered.
-    pub fn wrote(&mut self, spec: LeaseSpec, sent: Instant) {
-        self.leads = Some(Term {
+    pub fn record_write(&mut self, spec: LeaseSpec, sent: Instant) {
+        self.leads = Some(LeadershipTerm {
             until: sent + DEADLINE,
             revision: self.revision.clone(),
         });
-        self.observed = Some(Observed { spec, at: sent });
+        self.observed = Some(ObservedLease { spec, at: sent });
     }
 
     /// Returns until when this candidate leads, if it does.
@@ -155,20 +160,20 @@ impl Election {
         self.term(now).map(|term| term.until)
     }
 
-    fn term(&self, now: Instant) -> Option<&Term> {
+    fn term(&self, now: Instant) -> Option<&LeadershipTerm> {
         self.leads.as_ref().filter(|term| now < term.until)
     }
 }
 
 /// Returns how long a holder may be silent. A holder that does not say gets as long as we would.
-fn duration(spec: &LeaseSpec) -> Duration {
+fn lease_duration(spec: &LeaseSpec) -> Duration {
     let seconds = spec.lease_duration_seconds.filter(|seconds| *seconds > 0);
     Duration::from_secs(u64::from(seconds.unwrap_or(LEASE_SECONDS).unsigned_abs()))
 }
 
 /// A candidate for a Lease.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct ElectionCandidate {
     /// Namespace of the Lease.
     pub namespace: String,
     /// Name of the Lease.
@@ -182,9 +187,9 @@ pub struct Candidate {
 /// it failed; the election goes on. A process that led gives the Lease back with [`resign`], once its work has ended.
 pub async fn run(
     cluster: &Cluster,
-    candidate: &Candidate,
-    mut revision: watch::Receiver<Revision>,
-    leads: &watch::Sender<Option<Revision>>,
+    candidate: &ElectionCandidate,
+    mut revision: watch::Receiver<LeaderRevision>,
+    leads: &watch::Sender<Option<LeaderRevision>>,
     stop: impl Future<Output = ()>,
     tried: &(dyn Fn(Option<EngineError>) + Send + Sync),
 ) {
@@ -207,23 +212,23 @@ pub async fn run(
                 Err(_) => {}
             }
             let now = Instant::now();
-            say(leads, election.term(now).map(|term| term.revision.clone()));
+            send_leads(leads, election.term(now).map(|term| term.revision.clone()));
             // A leader that cannot renew stops in time, even between two attempts.
             if let Some(until) = election.leads_until(now).filter(|until| *until < next) {
                 sleep_until(until).await;
-                say(leads, None);
+                send_leads(leads, None);
             }
             let waiting = async {
                 match expires {
                     Some(expires) if expires > next => {
-                        follow::until(cluster, candidate, &mut election, expires).await;
+                        follow::wait_for_expiry(cluster, candidate, &mut election, expires).await;
                     }
                     sooner => sleep_until(sooner.unwrap_or(next)).await,
                 }
             };
             tokio::select! {
                 () = waiting => {}
-                () = changed(&mut revision) => {}
+                () = wait_for_change(&mut revision) => {}
             }
         }
     };
@@ -231,10 +236,10 @@ pub async fn run(
         () = stop => {}
         () = campaign => {}
     }
-    say(leads, None);
+    send_leads(leads, None);
 }
 
-fn say(leads: &watch::Sender<Option<Revision>>, now: Option<Revision>) {
+fn send_leads(leads: &watch::Sender<Option<LeaderRevision>>, now: Option<LeaderRevision>) {
     leads.send_if_modified(|said| {
         let is_news = *said != now;
         *said = now;
@@ -243,7 +248,7 @@ fn say(leads: &watch::Sender<Option<Revision>>, now: Option<Revision>) {
 }
 
 /// Waits for a change; never ends if no change can come any more.
-async fn changed(revision: &mut watch::Receiver<Revision>) {
+async fn wait_for_change(revision: &mut watch::Receiver<LeaderRevision>) {
     if revision.changed().await.is_err() {
         std::future::pending().await
     }
@@ -252,11 +257,11 @@ async fn changed(revision: &mut watch::Receiver<Revision>) {
 /// Makes one attempt. Returns when the Lease of another leader expires, if that is known.
 async fn attempt(
     cluster: &Cluster,
-    candidate: &Candidate,
+    candidate: &ElectionCandidate,
     election: &mut Election,
-    revision: Revision,
+    revision: LeaderRevision,
 ) -> Result<Option<Instant>, EngineError> {
-    let Candidate {
+    let ElectionCandidate {
         namespace, name, ..
     } = candidate;
     let found = lease::get(cluster, namespace, name).await?;
@@ -264,24 +269,24 @@ async fn attempt(
         .as_ref()
         .map(|lease| lease.spec.clone().unwrap_or_default());
     let mut lease = found.unwrap_or_else(|| lease::new(namespace, name));
-    election.meet(revision, Revisions::of(&lease));
+    election.set_revisions(revision, LeaderRevisions::from_lease(&lease));
     let sent = Instant::now();
     let step = election.decide(spec.as_ref(), sent, cluster.now());
     election
         .revisions
-        .followed_by(&election.revision)
-        .mark(&mut lease);
+        .with_newest(&election.revision)
+        .write_to(&mut lease);
     match step {
-        Step::Follow(expires) => return Ok(Some(expires)),
-        Step::Claim => return lease::write(cluster, &lease).await.map(|_| None),
-        Step::Create(spec) | Step::Replace(spec) => lease.spec = Some(spec),
+        ElectionStep::Follow(expires) => return Ok(Some(expires)),
+        ElectionStep::Claim => return lease::write(cluster, &lease).await.map(|_| None),
+        ElectionStep::Create(spec) | ElectionStep::Replace(spec) => lease.spec = Some(spec),
     }
     if election.leads.is_none() {
         note_holder(&mut lease, spec.as_ref());
     }
     // Another candidate was faster, or only the answer to our own write was lost: the next attempt shows which.
     if let Some(lease) = lease::write(cluster, &lease).await? {
-        election.wrote(lease.spec.unwrap_or_default(), sent);
+        election.record_write(lease.spec.unwrap_or_default(), sent);
     }
     Ok(None)
 }
@@ -297,7 +302,7 @@ fn note_holder(lease: &mut Lease, before: Option<&LeaseSpec>) {
 }
 
 /// Returns whether the former holder had not given back the Lease that this candidate took. If that cannot be read, it is assumed.
-pub(crate) async fn was_taken(cluster: &Cluster, candidate: &Candidate) -> bool {
+pub(crate) async fn was_taken_over(cluster: &Cluster, candidate: &ElectionCandidate) -> bool {
     let found = lease::get(cluster, &candidate.namespace, &candidate.name).await;
     let Ok(found) = found else { return true };
     let annotations = found.and_then(|lease| lease.metadata.annotations);
@@ -308,7 +313,7 @@ pub(crate) async fn was_taken(cluster: &Cluster, candidate: &Candidate) -> bool 
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn resign(cluster: &Cluster, candidate: &Candidate) -> Result<(), EngineError> {
+pub async fn resign(cluster: &Cluster, candidate: &ElectionCandidate) -> Result<(), EngineError> {
     let found = lease::get(cluster, &candidate.namespace, &candidate.name).await?;
     let Some(read) = found else { return Ok(()) };
     let spec = read.spec.clone().unwrap_or_default();

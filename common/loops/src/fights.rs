@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use addons_engine::standing::{Standing, stand};
+use addons_engine::standing::{ReconcileState, record_state};
 use addons_engine::{Report, Settled, Settlement, events};
 use addons_operation::{Context, OperationError};
 use common::api::installation::AddonInstallation;
@@ -37,7 +37,7 @@ struct Repair {
 impl Fights {
     /// Records the fields that were taken back according to a report. Returns a message about the first one that was taken back too
     /// often.
-    pub fn note(
+    pub fn record_repairs(
         &mut self,
         name: &InstallationName,
         report: &Report,
@@ -53,11 +53,11 @@ impl Fights {
         }
         repairs.retain(|_, all| !all.is_empty());
         let mut fight = None;
-        for repair in taken.map(Repair::of) {
+        for repair in taken.map(Repair::from_settled) {
             let all = repairs.entry(repair.clone()).or_default();
             all.push(now);
             if all.len() >= REPAIRS && fight.is_none() {
-                fight = Some(repair.sentence(name, all.len()));
+                fight = Some(repair.to_message(name, all.len()));
             }
         }
         if fight.is_some() {
@@ -77,15 +77,15 @@ impl Fights {
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn contested(
+pub async fn record_contested(
     ctx: &Context,
     record: &AddonInstallation,
     message: String,
 ) -> Result<(), OperationError> {
     let cluster = ctx.home().await?;
-    let standing = Standing::Contested { message };
-    if stand(cluster, record, &standing).await?
-        && let Some(happened) = standing.happened()
+    let standing = ReconcileState::Contested { message };
+    if record_state(cluster, record, &standing).await?
+        && let Some(happened) = standing.into_event()
     {
         let reporter = &ctx.settings().holder;
         events::publish(cluster, record, &happened, reporter).await?;
@@ -94,7 +94,7 @@ pub async fn contested(
 }
 
 impl Repair {
-    fn of(settled: &Settled) -> Self {
+    fn from_settled(settled: &Settled) -> Self {
         Self {
             key: settled.key.clone(),
             field: settled.conflict.field.clone(),
@@ -102,7 +102,7 @@ impl Repair {
         }
     }
 
-    fn sentence(&self, name: &InstallationName, times: usize) -> String {
+    fn to_message(&self, name: &InstallationName, times: usize) -> String {
         format!(
             "{}: {} was taken back {times} times in {} minutes: {} and {} set it; look: kubectl addons diff {} -n {}",
             self.key,
@@ -158,7 +158,7 @@ mod tests {
                 ..Report::default()
             };
             let now = begun + Duration::from_secs(60 * minute);
-            fights.note(&name(), &report, now).is_some()
+            fights.record_repairs(&name(), &report, now).is_some()
         });
         assert_eq!(fight, expected, "{repairs:?}");
     }
@@ -183,10 +183,16 @@ mod tests {
         };
         let left = report(Settlement::Left { autoscaler: None });
         for _ in 0..5 {
-            assert_eq!(fights.note(&name(), &left, now), None, "it was not taken");
+            assert_eq!(
+                fights.record_repairs(&name(), &left, now),
+                None,
+                "it was not taken"
+            );
         }
         let taken = report(Settlement::Taken);
-        let said: Vec<_> = (0..4).map(|_| fights.note(&name(), &taken, now)).collect();
+        let said: Vec<_> = (0..4)
+            .map(|_| fights.record_repairs(&name(), &taken, now))
+            .collect();
         let sentence = said[2].as_deref().unwrap();
         for part in ["data.key", "kubectl-edit", &field_manager("shop", "set")] {
             assert!(sentence.contains(part), "{sentence}");

@@ -6,30 +6,30 @@ use std::time::Instant;
 use addons_operation::{Context, Interruption, Resolver};
 use common::api::names::InstallationName;
 
-use crate::done::Done;
-use crate::installation::{How, Outcome, reconcile};
+use crate::done::ReconciledInstallation;
+use crate::installation::{ReconcileOptions, ReconcileOutcome, reconcile};
 
 /// Reconciles one installation, from records that are read now.
-pub(crate) async fn reconcile_one(
+pub(crate) async fn reconcile_named(
     ctx: Arc<Context>,
     name: InstallationName,
-    how: How,
+    how: ReconcileOptions,
     interruption: Interruption,
-) -> Done {
+) -> ReconciledInstallation {
     let begun = Instant::now();
     let mut is_elsewhere = false;
-    let resolving = Resolver::of_records(&ctx);
-    let (record, outcome) = match interruption.unless_asked(resolving).await {
+    let resolving = Resolver::for_records(&ctx);
+    let (record, outcome) = match interruption.unless_interrupted(resolving).await {
         Err(error) => (None, Err(error)),
         Ok(resolver) => {
             let found = resolver.records.get(&name);
             is_elsewhere = found.is_some() && !resolver.records.local.contains(&name.namespace);
             match found.filter(|_| !is_elsewhere) {
-                None => (None, Ok(Outcome::UpToDate)),
+                None => (None, Ok(ReconcileOutcome::UpToDate)),
                 Some(record) => {
                     let outcome = reconcile(&ctx, &resolver, record, &how, &interruption).await;
                     let last = match &outcome {
-                        Outcome::Executed(_, report) => report.record.clone(),
+                        ReconcileOutcome::Executed(_, report) => report.record.clone(),
                         _ => Some(record.clone()),
                     };
                     (last, Ok(outcome))
@@ -37,7 +37,7 @@ pub(crate) async fn reconcile_one(
             }
         }
     };
-    Done {
+    ReconciledInstallation {
         name,
         record,
         is_elsewhere,

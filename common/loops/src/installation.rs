@@ -7,28 +7,28 @@ use std::time::Duration;
 use addons_clusters::core_set::change::{is_guarded, is_released};
 use addons_engine::attempt as attempt_mark;
 use addons_engine::error::StaleReason;
-use addons_engine::events::{self, Happened};
-use addons_engine::standing::{Standing, stand};
+use addons_engine::events::{self, EventContent};
+use addons_engine::standing::{ReconcileState, record_state};
 use addons_engine::{EngineError, Report, record};
 use addons_operation::elsewhere::is_managed_elsewhere;
 use addons_operation::error::AdoptError;
-use addons_operation::plan::{Removal, plan_removal};
+use addons_operation::plan::{UninstallRequest, plan_removal};
 use addons_operation::{
-    Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
-    Resolver, Run, execute, name_of, rollout, unfinished,
+    Choices, Context, InstallationOutcome as Executed, Interruption, OperationError, Plan,
+    Resolution, Resolver, RunOptions, execute, name_of, rollout, unfinished,
 };
-use common::api::conditions::bounded;
+use common::api::conditions::shorten_message;
 use common::api::installation::{AddonInstallation, DeletionPolicy, format};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::catalogue::content::ContentError;
 
-use crate::attempts::{Attempts, Begun};
+use crate::attempts::{Attempts, BegunAttempt};
 use crate::rights::Rights;
 use crate::{compatibility, reason};
 
 /// The functions that write the texts of conditions and Events.
 #[derive(Clone, Copy, Debug)]
-pub struct Words {
+pub struct ReconcileTexts {
     /// An error and its fix, as one line of text.
     pub error: fn(&InstallationName, &OperationError) -> String,
     /// Why an index cannot be read here, and the command that a person can run instead, as one line of text.
@@ -41,19 +41,19 @@ pub struct Words {
 
 /// How installations are reconciled.
 #[derive(Clone, Debug)]
-pub struct How {
+pub struct ReconcileOptions {
     /// How each operation is executed. The time limit is per installation.
-    pub run: Run,
+    pub run: RunOptions,
     /// Whether edits are repaired even if nothing is due.
     pub repair: bool,
     /// Whether live objects are not read if nothing is due.
     pub only_due: bool,
     /// The texts of conditions and Events.
-    pub words: Words,
+    pub words: ReconcileTexts,
     /// Whether Events are published.
     pub events: bool,
     /// Whether records get our finalizer, because this process will finish their deletion (semantics 15).
-    pub holds: bool,
+    pub adds_finalizer: bool,
     /// The ServiceAccount for installations of the system namespace that name none; `None` = our own rights (semantics 16.6).
     pub account: Option<String>,
     /// The attempts of this process.
@@ -62,7 +62,7 @@ pub struct How {
 
 /// The result of reconciling one installation.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum ReconcileOutcome {
     /// It matches its record.
     UpToDate,
     /// It is left alone because of `spec.suspend`.
@@ -86,14 +86,14 @@ pub enum Outcome {
 }
 
 /// What the deletion of a record asks for.
-enum Deletion {
+enum RecordDeletion {
     No,
     /// Our finalizer holds the record: its objects are deleted, or left, before the record is deleted (semantics 15).
-    Ours(Removal),
+    Ours(UninstallRequest),
     OfOthers,
 }
 
-impl Outcome {
+impl ReconcileOutcome {
     /// Returns whether the cluster was changed, so that an installation that failed before may succeed now.
     #[must_use]
     pub fn is_progress(&self) -> bool {
@@ -106,23 +106,26 @@ pub async fn reconcile(
     ctx: &Context,
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
-    how: &How,
+    how: &ReconcileOptions,
     interruption: &Interruption,
-) -> Outcome {
-    if let Some(outcome) = left_alone(record) {
+) -> ReconcileOutcome {
+    if let Some(outcome) = skipped_outcome(record) {
         return outcome;
     }
-    if let Deletion::OfOthers = deletion(record) {
-        return Outcome::Terminating;
+    if let RecordDeletion::OfOthers = required_deletion(record) {
+        return ReconcileOutcome::Terminating;
     }
     let held;
-    let record = match interruption.unless_asked(hold(ctx, record, how)).await {
+    let record = match interruption
+        .unless_interrupted(add_finalizer(ctx, record, how))
+        .await
+    {
         Ok(Some(now)) => {
             held = now;
             &held
         }
         Ok(None) => record,
-        Err(error) => return Outcome::Failed(error),
+        Err(error) => return ReconcileOutcome::Failed(error),
     };
     let begun = how.attempts.begin(ctx, record, how.repair, interruption);
     let (begun, marked) = match begun.await {
@@ -138,23 +141,23 @@ pub async fn reconcile(
     how.attempts.end(&name_of(record));
     let outcome = attempted.unwrap_or_else(|error| {
         if is_managed_elsewhere(&error) {
-            Outcome::Elsewhere(bounded((how.words.elsewhere)(record, &error)))
-        } else if is_guarded(record) && has_moved(&error) {
-            Outcome::Waits
+            ReconcileOutcome::Elsewhere(shorten_message((how.words.elsewhere)(record, &error)))
+        } else if is_guarded(record) && has_changed_content(&error) {
+            ReconcileOutcome::Waits
         } else {
-            Outcome::Failed(error)
+            ReconcileOutcome::Failed(error)
         }
     });
     let writing = async {
-        match compatibility::note(ctx, resolver, record, &outcome).await? {
-            Some(now) => write(ctx, &now, &outcome, how).await,
-            None => write(ctx, record, &outcome, how).await,
+        match compatibility::update_conditions(ctx, resolver, record, &outcome).await? {
+            Some(now) => write_outcome(ctx, &now, &outcome, how).await,
+            None => write_outcome(ctx, record, &outcome, how).await,
         }
     };
     let written = match &outcome {
         // The result of an execution is written even after an interruption.
-        Outcome::Executed(..) => writing.await,
-        _ => interruption.unless_asked(writing).await,
+        ReconcileOutcome::Executed(..) => writing.await,
+        _ => interruption.unless_interrupted(writing).await,
     };
     // The process has survived the attempt, whatever its result.
     if written.is_err()
@@ -166,14 +169,14 @@ pub async fn reconcile(
         Ok(()) => outcome,
         // The first error is the one that matters.
         Err(error) => match outcome {
-            Outcome::Failed(first) => Outcome::Failed(first),
-            _ => Outcome::Failed(error),
+            ReconcileOutcome::Failed(first) => ReconcileOutcome::Failed(first),
+            _ => ReconcileOutcome::Failed(error),
         },
     }
 }
 
 /// Returns whether an entry has other content than the record names.
-fn has_moved(error: &OperationError) -> bool {
+fn has_changed_content(error: &OperationError) -> bool {
     matches!(
         error.root(),
         OperationError::Content(ContentError::Changed { .. })
@@ -181,36 +184,39 @@ fn has_moved(error: &OperationError) -> bool {
 }
 
 /// Returns the outcome of an installation that the loop leaves alone, whatever the state of its cluster.
-pub(crate) fn left_alone(record: &AddonInstallation) -> Option<Outcome> {
+pub(crate) fn skipped_outcome(record: &AddonInstallation) -> Option<ReconcileOutcome> {
     let is_of_directory = record.spec.addon_ref.directory.is_some();
     if record.spec.suspend {
-        Some(Outcome::Suspended)
+        Some(ReconcileOutcome::Suspended)
     } else if is_of_directory && record.metadata.deletion_timestamp.is_none() {
-        Some(Outcome::OfDirectory)
+        Some(ReconcileOutcome::OfDirectory)
     } else {
         None
     }
 }
 
 /// Adds our finalizer to a record and returns the record; `None` if it does not get one.
-async fn hold(
+async fn add_finalizer(
     ctx: &Context,
     record: &AddonInstallation,
-    how: &How,
+    how: &ReconcileOptions,
 ) -> Result<Option<AddonInstallation>, OperationError> {
     let is_deleted_with_objects = record.spec.deletion_policy == DeletionPolicy::Delete;
-    if !how.holds || !is_deleted_with_objects || record.metadata.deletion_timestamp.is_some() {
+    if !how.adds_finalizer
+        || !is_deleted_with_objects
+        || record.metadata.deletion_timestamp.is_some()
+    {
         return Ok(None);
     }
-    match record::hold(ctx.home().await?, record).await {
+    match record::add_finalizer(ctx.home().await?, record).await {
         Ok(held) => Ok(Some(held)),
-        Err(error) if error.is_conflict() => Err(stale(record).into()),
+        Err(error) if error.is_conflict() => Err(stale_error(record).into()),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Returns the error that another client wrote the record meanwhile.
-pub(crate) fn stale(record: &AddonInstallation) -> EngineError {
+pub(crate) fn stale_error(record: &AddonInstallation) -> EngineError {
     EngineError::Stale {
         installation: name_of(record).to_string(),
         what: StaleReason::SpecChanged,
@@ -221,51 +227,53 @@ async fn attempt(
     ctx: &Context,
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
-    how: &How,
-    begun: Begun<'_>,
+    how: &ReconcileOptions,
+    begun: BegunAttempt<'_>,
     interruption: &Interruption,
-) -> Result<Outcome, OperationError> {
+) -> Result<ReconcileOutcome, OperationError> {
     let name = name_of(record);
     let account = match interruption
-        .unless_asked(Rights::of(ctx, record, how))
+        .unless_interrupted(Rights::for_record(ctx, record, how))
         .await?
     {
-        Rights::Own => return work(ctx, resolver, record, how, begun, interruption).await,
-        Rights::Of(account) => account,
+        Rights::Own => {
+            return plan_and_execute(ctx, resolver, record, how, begun, interruption).await;
+        }
+        Rights::ServiceAccount(account) => account,
         Rights::Missing => return Err(OperationError::NoAccount(name)),
     };
     let acting = ctx.acting_as(&name.namespace, &account);
-    let acting = interruption.unless_asked(acting).await?;
-    let resolver = resolver.acting(&acting);
-    work(&acting, &resolver, record, how, begun, interruption).await
+    let acting = interruption.unless_interrupted(acting).await?;
+    let resolver = resolver.with_context(&acting);
+    plan_and_execute(&acting, &resolver, record, how, begun, interruption).await
 }
 
-async fn work(
+async fn plan_and_execute(
     ctx: &Context,
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
-    how: &How,
-    begun: Begun<'_>,
+    how: &ReconcileOptions,
+    begun: BegunAttempt<'_>,
     interruption: &Interruption,
-) -> Result<Outcome, OperationError> {
-    let removal = match deletion(record) {
-        Deletion::Ours(removal) => Some(removal),
-        Deletion::OfOthers | Deletion::No => None,
+) -> Result<ReconcileOutcome, OperationError> {
+    let removal = match required_deletion(record) {
+        RecordDeletion::Ours(removal) => Some(removal),
+        RecordDeletion::OfOthers | RecordDeletion::No => None,
     };
     let planning = Box::pin(plan(ctx, resolver, record, removal.as_ref(), how));
     let planning = begun.plan(record, planning);
-    let plan = interruption.unless_asked(planning).await?;
+    let plan = interruption.unless_interrupted(planning).await?;
     if plan.is_empty() {
-        return Ok(Outcome::UpToDate);
+        return Ok(ReconcileOutcome::UpToDate);
     }
     let mut outcomes: Vec<Executed> = execute::execute(ctx, &plan, &how.run, interruption).await?;
     let Some(executed) = outcomes.pop() else {
-        return Ok(Outcome::UpToDate);
+        return Ok(ReconcileOutcome::UpToDate);
     };
     let report = executed.result?;
-    Ok(match is_nothing(&report) {
-        true => Outcome::UpToDate,
-        false => Outcome::Executed(Box::new(plan), Box::new(report)),
+    Ok(match is_noop(&report) {
+        true => ReconcileOutcome::UpToDate,
+        false => ReconcileOutcome::Executed(Box::new(plan), Box::new(report)),
     })
 }
 
@@ -274,8 +282,8 @@ async fn plan(
     ctx: &Context,
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
-    removal: Option<&Removal>,
-    how: &How,
+    removal: Option<&UninstallRequest>,
+    how: &ReconcileOptions,
 ) -> Result<Plan, OperationError> {
     let plan = match removal {
         Some(removal) => plan_removal(resolver, vec![record], removal).await?,
@@ -317,61 +325,70 @@ fn is_adopted(record: &AddonInstallation) -> bool {
 }
 
 /// Returns whether an operation had nothing to do and wrote nothing. What an earlier one wrote into the record may no longer hold.
-fn is_nothing(report: &Report) -> bool {
+fn is_noop(report: &Report) -> bool {
     report.is_unwritten && report.is_done()
 }
 
-fn deletion(record: &AddonInstallation) -> Deletion {
+fn required_deletion(record: &AddonInstallation) -> RecordDeletion {
     let metadata = &record.metadata;
     if metadata.deletion_timestamp.is_none() {
-        return Deletion::No;
+        return RecordDeletion::No;
     }
     // A listed core add-on is held, and repaired as before (semantics 14.6).
     let is_guarded = is_guarded(record);
     if is_guarded && !is_released(record) {
-        return Deletion::No;
+        return RecordDeletion::No;
     }
     let mut finalizers = metadata.finalizers.iter().flatten();
     if !is_guarded && !finalizers.any(|finalizer| finalizer == FINALIZER_UNINSTALL) {
-        return Deletion::OfOthers;
+        return RecordDeletion::OfOthers;
     }
-    Deletion::Ours(Removal {
+    RecordDeletion::Ours(UninstallRequest {
         keep: record.spec.deletion_policy == DeletionPolicy::Orphan,
-        ..Removal::default()
+        ..UninstallRequest::default()
     })
 }
 
 /// Writes the state of the installation into its record, unless an operation has written it, and publishes an Event about what is new.
-pub(crate) async fn write(
+pub(crate) async fn write_outcome(
     ctx: &Context,
     record: &AddonInstallation,
-    outcome: &Outcome,
-    how: &How,
+    outcome: &ReconcileOutcome,
+    how: &ReconcileOptions,
 ) -> Result<(), OperationError> {
     let cluster = ctx.home().await?;
     let stalls = async |error: &OperationError| {
         let words = (how.words.error)(&name_of(record), error);
-        let standing = reason::standing(error, words);
-        let is_new = stand(cluster, record, &standing).await?;
-        Ok::<_, OperationError>(standing.happened().filter(|_| is_new))
+        let standing = reason::to_standing(error, words);
+        let is_new = record_state(cluster, record, &standing).await?;
+        Ok::<_, OperationError>(standing.into_event().filter(|_| is_new))
     };
     let happened = match outcome {
-        Outcome::UpToDate => {
-            stand(cluster, record, &Standing::AsRecorded).await?;
+        ReconcileOutcome::UpToDate => {
+            record_state(cluster, record, &ReconcileState::AsRecorded).await?;
             None
         }
-        Outcome::Elsewhere(message) => {
+        ReconcileOutcome::Elsewhere(message) => {
             let message = message.clone();
-            stand(cluster, record, &Standing::ManagedElsewhere { message }).await?;
+            record_state(
+                cluster,
+                record,
+                &ReconcileState::ManagedElsewhere { message },
+            )
+            .await?;
             None
         }
-        Outcome::Failed(error) if is_of_record(error) || is_lost(ctx, error).await => {
+        ReconcileOutcome::Failed(error)
+            if concerns_installation(error) || is_cluster_lost(ctx, error).await =>
+        {
             stalls(error).await?
         }
-        Outcome::Lost(error) if is_of_record(error) || is_lost(ctx, error).await => {
+        ReconcileOutcome::Lost(error)
+            if concerns_installation(error) || is_cluster_lost(ctx, error).await =>
+        {
             stalls(error).await?
         }
-        Outcome::Executed(plan, report) => Some(Happened {
+        ReconcileOutcome::Executed(plan, report) => Some(EventContent {
             is_warning: !report.is_done(),
             reason: (if report.is_done() {
                 "Reconciled"
@@ -400,15 +417,15 @@ async fn unmark(ctx: &Context, record: &AddonInstallation) -> Result<(), Operati
 }
 
 /// Returns whether the other cluster with the objects does not respond, or refuses the credentials.
-async fn is_lost(ctx: &Context, error: &OperationError) -> bool {
+async fn is_cluster_lost(ctx: &Context, error: &OperationError) -> bool {
     match (ctx.cluster().await, error.root()) {
-        (Ok(cluster), OperationError::Engine(error)) => cluster.is_lost(error),
+        (Ok(cluster), OperationError::Engine(error)) => cluster.is_remote_failure(error),
         _ => false,
     }
 }
 
 /// Returns whether an error is about the installation, and not about the server, another client at work, or the end of this process.
-fn is_of_record(error: &OperationError) -> bool {
+fn concerns_installation(error: &OperationError) -> bool {
     match error.root() {
         OperationError::Interrupted(_)
         | OperationError::Connect(_)

@@ -47,7 +47,7 @@ mod there;
 mod tracked;
 
 pub use attempts::Attempts;
-pub use installation::{How, Outcome};
-pub use metrics::Metrics;
+pub use installation::{ReconcileOptions, ReconcileOutcome};
+pub use metrics::LoopMetrics;
 pub use pass::pass;
-pub use reconciler::{Reconciler, Told};
+pub use reconciler::{LoopEvent, Reconciler};

@@ -14,10 +14,10 @@ const BUCKETS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 30.0, 120.0, 300.0];
 
 /// The metrics of one loop.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct LoopMetrics {
     registry: Registry,
     /// Reconciled installations, by outcome.
-    pub reconciles: Family<Of, Counter>,
+    pub reconciles: Family<OutcomeLabel, Counter>,
     /// The time that each installation took.
     pub seconds: Histogram,
     /// Whether this process leads.
@@ -29,15 +29,15 @@ pub struct Metrics {
 
 /// Label of an outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Of {
+pub struct OutcomeLabel {
     /// `changed`, `up-to-date`, `failed` or `busy`.
     pub outcome: &'static str,
 }
 
-impl Default for Metrics {
+impl Default for LoopMetrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("addons_reconciler");
-        let reconciles = Family::<Of, Counter>::default();
+        let reconciles = Family::<OutcomeLabel, Counter>::default();
         let seconds = Histogram::new(BUCKETS);
         let (leader, installations) = (Gauge::default(), Gauge::default());
         registry.register("reconciles", "Reconciled installations", reconciles.clone());
@@ -63,7 +63,7 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl LoopMetrics {
     /// Returns whether the API server answered the last attempt to lead, so that this process can work or take over.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -78,7 +78,7 @@ impl Metrics {
     ///
     /// # Errors
     /// None are known: the text is written into memory.
-    pub fn text(&self) -> Result<String, std::fmt::Error> {
+    pub fn encode_text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
         Ok(text)

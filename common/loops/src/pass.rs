@@ -10,11 +10,11 @@ use common::api::names::InstallationName;
 use futures::StreamExt as _;
 use futures::stream;
 
-use crate::core_set::{self, Followed};
-use crate::done::{Done, Heard};
-use crate::installation::{How, Outcome, reconcile};
+use crate::core_set::{self, CoreSetReport};
+use crate::done::{ReconcileReport, ReconciledInstallation};
+use crate::installation::{ReconcileOptions, ReconcileOutcome, reconcile};
 use crate::slots::{Lane, Slots};
-use crate::there::OneOf;
+use crate::there::GroupedInstallation;
 use crate::{duplicates, there};
 
 /// The most installations that are worked on or waited for at the same time.
@@ -31,13 +31,13 @@ pub const CLUSTERS: usize = 32;
 pub async fn pass(
     ctx: &Context,
     names: &[String],
-    how: &How,
+    how: &ReconcileOptions,
     interruption: &Interruption,
-    see_core: &mut (dyn FnMut(Followed) + Send),
-    see: &mut (dyn FnMut(&InstallationName, Outcome) + Send),
+    see_core: &mut (dyn FnMut(CoreSetReport) + Send),
+    see: &mut (dyn FnMut(&InstallationName, ReconcileOutcome) + Send),
 ) -> Result<(), OperationError> {
     if names.is_empty() {
-        duplicates::mark(ctx).await?;
+        duplicates::update_conditions(ctx).await?;
         match core_set::follow(ctx, how).await {
             Ok(followed) => see_core(followed),
             // A caller that may not read them has no core sets to follow.
@@ -45,12 +45,12 @@ pub async fn pass(
             Err(error) => return Err(error),
         }
         if ctx.settings().namespace.is_none() {
-            elsewhere(ctx, how, interruption, see).await?;
+            reconcile_other_clusters(ctx, how, interruption, see).await?;
         }
     }
     let mut again: Vec<InstallationName> = Vec::new();
     loop {
-        let resolver = Resolver::of_records(ctx).await?;
+        let resolver = Resolver::for_records(ctx).await?;
         let namespace = ctx.settings().namespace.as_deref();
         let mut records: Vec<&AddonInstallation> = if !again.is_empty() {
             let again = again.iter();
@@ -58,15 +58,15 @@ pub async fn pass(
                 .filter_map(|name| resolver.records.get(name))
                 .collect()
         } else if names.is_empty() {
-            resolver.records.within(namespace).collect()
+            resolver.records.in_namespace(namespace).collect()
         } else {
-            resolver.records.named(names, namespace)?
+            resolver.records.find_all(names, namespace)?
         };
         // Others may not get ready without these.
         records.sort_by_key(|record| !record.spec.is_guard());
         let slots = Slots::default();
         let reconciling = records.iter().map(async |record| {
-            let (lane, part) = (lane_of(record), interruption.part());
+            let (lane, part) = (record_lane(record), interruption.part());
             let work = reconcile(ctx, &resolver, record, how, &part);
             let outcome = slots.work(lane, &part, || {}, work).await;
             (name_of(record), outcome)
@@ -76,7 +76,9 @@ pub async fn pass(
         let mut is_progress = false;
         while let Some((name, outcome)) = reconciling.next().await {
             match outcome {
-                Outcome::Failed(error) if lacks_another(&error) => lacking.push((name, error)),
+                ReconcileOutcome::Failed(error) if lacks_addon(&error) => {
+                    lacking.push((name, error))
+                }
                 outcome => {
                     is_progress |= outcome.is_progress();
                     see(&name, outcome);
@@ -86,9 +88,9 @@ pub async fn pass(
         if lacking.is_empty() {
             return Ok(());
         }
-        if !is_progress || interruption.is_asked() {
+        if !is_progress || interruption.is_interrupted() {
             for (name, error) in lacking {
-                see(&name, Outcome::Failed(error));
+                see(&name, ReconcileOutcome::Failed(error));
             }
             return Ok(());
         }
@@ -97,21 +99,21 @@ pub async fn pass(
 }
 
 /// Reconciles the installations of other clusters once. A cluster that cannot be worked on does not delay the others.
-async fn elsewhere(
+async fn reconcile_other_clusters(
     ctx: &Context,
-    how: &How,
+    how: &ReconcileOptions,
     interruption: &Interruption,
-    see: &mut (dyn FnMut(&InstallationName, Outcome) + Send),
+    see: &mut (dyn FnMut(&InstallationName, ReconcileOutcome) + Send),
 ) -> Result<(), OperationError> {
     let records = Records::read(ctx).await?;
-    let mut clusters: BTreeMap<String, Vec<OneOf>> = BTreeMap::new();
+    let mut clusters: BTreeMap<String, Vec<GroupedInstallation>> = BTreeMap::new();
     for record in &records.all {
         let name = name_of(record);
         if !records.local.contains(&name.namespace) {
             let of_cluster = clusters.entry(name.namespace.clone()).or_default();
-            of_cluster.push(OneOf {
+            of_cluster.push(GroupedInstallation {
                 name,
-                lane: lane_of(record),
+                lane: record_lane(record),
                 part: interruption.part(),
             });
         }
@@ -119,20 +121,20 @@ async fn elsewhere(
     let looking = clusters.into_iter().map(async |(namespace, all)| {
         let (slots, found) = (Slots::default(), Mutex::new(Vec::new()));
         let note = |heard| {
-            if let Heard::Done(done) = heard {
+            if let ReconcileReport::Done(done) = heard {
                 found
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(*done);
             }
         };
-        let ctx = ctx.of_namespace(&namespace);
+        let ctx = ctx.for_namespace(&namespace);
         there::reconcile_together(&ctx, &all, how, interruption, &slots, &note).await;
         found.into_inner().unwrap_or_else(PoisonError::into_inner)
     });
     let mut looking = stream::iter(looking).buffer_unordered(CLUSTERS);
     while let Some(found) = looking.next().await {
-        for Done {
+        for ReconciledInstallation {
             name,
             outcome,
             is_elsewhere,
@@ -142,19 +144,19 @@ async fn elsewhere(
             match outcome {
                 Ok(_) if is_elsewhere => {}
                 Ok(outcome) => see(&name, outcome),
-                Err(error) => see(&name, Outcome::Failed(error)),
+                Err(error) => see(&name, ReconcileOutcome::Failed(error)),
             }
         }
     }
     Ok(())
 }
 
-fn lane_of(record: &AddonInstallation) -> Lane {
-    Lane::of(record.spec.is_guard(), true)
+fn record_lane(record: &AddonInstallation) -> Lane {
+    Lane::new(record.spec.is_guard(), true)
 }
 
 /// Returns whether another add-on is missing, which this pass may be about to install.
-fn lacks_another(error: &OperationError) -> bool {
+fn lacks_addon(error: &OperationError) -> bool {
     matches!(
         error.root(),
         OperationError::Requires(_) | OperationError::NotServed(_) | OperationError::Dependents(_)

@@ -17,11 +17,11 @@ const BUSY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Queue {
     interval: Duration,
-    entries: BTreeMap<InstallationName, Entry>,
+    entries: BTreeMap<InstallationName, QueueEntry>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct QueueEntry {
     due: Instant,
     failures: u32,
     is_running: bool,
@@ -33,7 +33,7 @@ struct Entry {
 
 /// Why an installation has to be reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum ReconcileReason {
     /// It is new, or its record changed. It goes first, and a pause after a failure ends.
     Changed,
     /// Something that it depends on may have changed. A pause after a failure ends.
@@ -44,7 +44,7 @@ pub(crate) enum Why {
     Drifted,
 }
 
-impl Why {
+impl ReconcileReason {
     /// Returns whether it goes before installations that are only checked again.
     fn is_urgent(self) -> bool {
         matches!(self, Self::Changed | Self::Damaged)
@@ -58,7 +58,7 @@ impl Why {
 
 /// How reconciling an installation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ReconcileEnd {
     Well,
     Badly,
     /// Another client is at work, or a newer state is wanted.
@@ -76,9 +76,9 @@ impl Queue {
     }
 
     /// Makes an installation due at this time at the latest.
-    pub(crate) fn ask(&mut self, name: &InstallationName, at: Instant, why: Why) {
+    pub(crate) fn schedule(&mut self, name: &InstallationName, at: Instant, why: ReconcileReason) {
         let Some(entry) = self.entries.get_mut(name) else {
-            let entry = Entry {
+            let entry = QueueEntry {
                 due: at,
                 failures: 0,
                 is_running: false,
@@ -103,7 +103,7 @@ impl Queue {
     /// Returns the installation to begin next, of those that are due and have room: urgent ones first, then those with the least under
     /// way beside them, then those that have been due for longest. `room` is called with a name and whether that is urgent, and returns
     /// how much is under way beside it, or `None` if it may not begin.
-    pub(crate) fn first(
+    pub(crate) fn next_due(
         &self,
         now: Instant,
         room: impl Fn(&InstallationName, bool) -> Option<usize>,
@@ -155,13 +155,19 @@ impl Queue {
             .get(name)
             .is_some_and(|entry| entry.failures > 0)
         {
-            self.ask(name, at, Why::Asked);
+            self.schedule(name, at, ReconcileReason::Asked);
         }
     }
 
     /// Records that an installation was reconciled. `spread` is between 0 and 1 and different each time, so that installations do not
     /// become due at the same time.
-    pub(crate) fn end(&mut self, name: &InstallationName, ended: Ended, now: Instant, spread: f64) {
+    pub(crate) fn end(
+        &mut self,
+        name: &InstallationName,
+        ended: ReconcileEnd,
+        now: Instant,
+        spread: f64,
+    ) {
         let interval = self.interval.mul_f64(0.9 + 0.2 * spread);
         let Some(entry) = self.entries.get_mut(name) else {
             return;
@@ -169,22 +175,22 @@ impl Queue {
         entry.is_running = false;
         entry.due = now
             + match ended {
-                Ended::Well => {
+                ReconcileEnd::Well => {
                     entry.failures = 0;
                     interval
                 }
-                Ended::Busy => BUSY,
-                Ended::Contested(truce) => {
+                ReconcileEnd::Busy => BUSY,
+                ReconcileEnd::Contested(truce) => {
                     entry.failures = 1;
                     truce
                 }
-                Ended::Badly => {
+                ReconcileEnd::Badly => {
                     entry.failures += 1;
                     pause(entry.failures).min(interval)
                 }
             };
         if let Some((asked, is_urgent)) = entry.asked.take()
-            && matches!(ended, Ended::Well | Ended::Busy)
+            && matches!(ended, ReconcileEnd::Well | ReconcileEnd::Busy)
         {
             entry.due = entry.due.min(asked);
             entry.is_urgent = is_urgent;
@@ -202,7 +208,7 @@ impl Queue {
     }
 
     /// Returns when the next installation with room is due.
-    pub(crate) fn next(
+    pub(crate) fn next_time(
         &self,
         room: impl Fn(&InstallationName, bool) -> Option<usize>,
     ) -> Option<Instant> {
@@ -246,7 +252,7 @@ mod tests {
         now: Instant,
         room: impl Fn(&InstallationName, bool) -> Option<usize>,
     ) -> Option<(InstallationName, bool)> {
-        let name = queue.first(now, room)?;
+        let name = queue.next_due(now, room)?;
         let is_urgent = queue.begin(&name);
         Some((name, is_urgent))
     }
@@ -263,40 +269,44 @@ mod tests {
     fn failures_pause_for_longer_and_longer() {
         let (mut queue, mut now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.ask(&web, now, Why::Changed);
+        queue.schedule(&web, now, ReconcileReason::Changed);
         for expected in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
             assert_eq!(begin(&mut queue, now), Some(web.clone()));
-            queue.end(&web, Ended::Badly, now, 0.5);
+            queue.end(&web, ReconcileEnd::Badly, now, 0.5);
             // Its objects change all the time, which must not make it fail more often.
-            queue.ask(&web, now, Why::Drifted);
-            assert_eq!(queue.next(ANY), Some(now + seconds(expected)));
+            queue.schedule(&web, now, ReconcileReason::Drifted);
+            assert_eq!(queue.next_time(ANY), Some(now + seconds(expected)));
             assert_eq!(begin(&mut queue, now), None);
             now += seconds(expected);
         }
-        queue.ask(&web, now - seconds(1), Why::Changed);
+        queue.schedule(&web, now - seconds(1), ReconcileReason::Changed);
         assert_eq!(
-            queue.next(ANY),
+            queue.next_time(ANY),
             Some(now - seconds(1)),
             "its record changed"
         );
         assert!(begin(&mut queue, now).is_some());
-        queue.end(&web, Ended::Well, now, 0.5);
-        assert_eq!(queue.next(ANY), Some(now + INTERVAL));
+        queue.end(&web, ReconcileEnd::Well, now, 0.5);
+        assert_eq!(queue.next_time(ANY), Some(now + INTERVAL));
         assert!(begin(&mut queue, now + INTERVAL).is_some());
-        queue.end(&web, Ended::Badly, now, 0.5);
-        assert_eq!(queue.next(ANY), Some(now + seconds(2)), "it begins again");
+        queue.end(&web, ReconcileEnd::Badly, now, 0.5);
+        assert_eq!(
+            queue.next_time(ANY),
+            Some(now + seconds(2)),
+            "it begins again"
+        );
     }
 
     #[test]
     fn what_changes_meanwhile_is_looked_at_afterwards() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.ask(&web, now, Why::Changed);
+        queue.schedule(&web, now, ReconcileReason::Changed);
         assert!(begin(&mut queue, now).is_some());
-        queue.ask(&web, now, Why::Drifted);
+        queue.schedule(&web, now, ReconcileReason::Drifted);
         assert_eq!(begin(&mut queue, now), None, "one at a time");
-        assert_eq!(queue.next(ANY), None);
-        queue.end(&web, Ended::Well, now + seconds(1), 0.5);
+        assert_eq!(queue.next_time(ANY), None);
+        queue.end(&web, ReconcileEnd::Well, now + seconds(1), 0.5);
         assert_eq!(begin(&mut queue, now + seconds(1)), Some(web));
     }
 
@@ -304,25 +314,25 @@ mod tests {
     fn a_fight_ends_with_a_truce_until_the_record_changes() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.ask(&web, now, Why::Changed);
+        queue.schedule(&web, now, ReconcileReason::Changed);
         assert!(begin(&mut queue, now).is_some());
-        queue.ask(&web, now, Why::Drifted);
-        queue.end(&web, Ended::Contested(TRUCE), now, 0.5);
-        queue.ask(&web, now, Why::Drifted);
-        assert_eq!(queue.next(ANY), Some(now + TRUCE));
-        queue.ask(&web, now, Why::Changed);
-        assert_eq!(queue.next(ANY), Some(now));
+        queue.schedule(&web, now, ReconcileReason::Drifted);
+        queue.end(&web, ReconcileEnd::Contested(TRUCE), now, 0.5);
+        queue.schedule(&web, now, ReconcileReason::Drifted);
+        assert_eq!(queue.next_time(ANY), Some(now + TRUCE));
+        queue.schedule(&web, now, ReconcileReason::Changed);
+        assert_eq!(queue.next_time(ANY), Some(now));
     }
 
     #[test]
     fn another_client_is_waited_for_without_a_failure() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.ask(&web, now, Why::Changed);
+        queue.schedule(&web, now, ReconcileReason::Changed);
         for _ in 0..3 {
             assert!(begin(&mut queue, now + BUSY).is_some());
-            queue.end(&web, Ended::Busy, now, 0.5);
-            assert_eq!(queue.next(ANY), Some(now + BUSY));
+            queue.end(&web, ReconcileEnd::Busy, now, 0.5);
+            assert_eq!(queue.next_time(ANY), Some(now + BUSY));
         }
     }
 
@@ -330,15 +340,15 @@ mod tests {
     fn the_one_that_waits_for_longest_is_first_and_intervals_spread() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let (a, b) = (name("a"), name("b"));
-        queue.ask(&a, now + seconds(1), Why::Changed);
-        queue.ask(&b, now, Why::Changed);
+        queue.schedule(&a, now + seconds(1), ReconcileReason::Changed);
+        queue.schedule(&b, now, ReconcileReason::Changed);
         assert_eq!(begin(&mut queue, now + seconds(2)), Some(b.clone()));
         assert_eq!(begin(&mut queue, now + seconds(2)), Some(a.clone()));
-        queue.end(&a, Ended::Well, now, 0.0);
-        queue.end(&b, Ended::Well, now, 1.0);
-        assert_eq!(queue.next(ANY), Some(now + seconds(900)));
+        queue.end(&a, ReconcileEnd::Well, now, 0.0);
+        queue.end(&b, ReconcileEnd::Well, now, 1.0);
+        assert_eq!(queue.next_time(ANY), Some(now + seconds(900)));
         queue.forget(&a);
-        assert_eq!(queue.next(ANY), Some(now + seconds(1100)));
+        assert_eq!(queue.next_time(ANY), Some(now + seconds(1100)));
         assert_eq!(queue.len(), 1);
     }
 
@@ -347,13 +357,13 @@ mod tests {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let (a, b, c) = (name("a"), name("b"), name("c"));
         for (name, due) in [(&a, 0), (&b, 5), (&c, 0)] {
-            queue.ask(name, now + seconds(due), Why::Changed);
+            queue.schedule(name, now + seconds(due), ReconcileReason::Changed);
         }
         assert_eq!(
             begun(&mut queue, now, |name, _| (*name == c).then_some(0)),
             Some((c.clone(), true))
         );
-        queue.end(&c, Ended::Badly, now, 0.5);
+        queue.end(&c, ReconcileEnd::Badly, now, 0.5);
         assert_eq!(begin(&mut queue, now), Some(a));
         let by = now + seconds(10);
         assert_eq!(queue.begin_together("kubectl-addons", now, by), [(b, true)]);
@@ -369,12 +379,12 @@ mod tests {
     fn what_changed_goes_before_what_is_looked_at_again() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         for (installation, due, why) in [
-            ("looked", 0, Why::Asked),
-            ("drifted", 1, Why::Drifted),
-            ("damaged", 3, Why::Damaged),
-            ("new", 2, Why::Changed),
+            ("looked", 0, ReconcileReason::Asked),
+            ("drifted", 1, ReconcileReason::Drifted),
+            ("damaged", 3, ReconcileReason::Damaged),
+            ("new", 2, ReconcileReason::Changed),
         ] {
-            queue.ask(&name(installation), now + seconds(due), why);
+            queue.schedule(&name(installation), now + seconds(due), why);
         }
         let later = now + seconds(9);
         let order = std::iter::from_fn(|| begun(&mut queue, later, ANY));
@@ -394,10 +404,10 @@ mod tests {
         );
         // What changes meanwhile goes first afterwards, and only then.
         let looked = name("looked");
-        queue.ask(&looked, later, Why::Changed);
-        queue.end(&looked, Ended::Busy, later, 0.5);
+        queue.schedule(&looked, later, ReconcileReason::Changed);
+        queue.end(&looked, ReconcileEnd::Busy, later, 0.5);
         assert_eq!(begun(&mut queue, later, ANY), Some((looked.clone(), true)));
-        queue.end(&looked, Ended::Well, later, 0.5);
+        queue.end(&looked, ReconcileEnd::Well, later, 0.5);
         let next = later + INTERVAL;
         assert_eq!(begun(&mut queue, next, ANY), Some((looked, false)));
     }
@@ -406,8 +416,8 @@ mod tests {
     fn the_namespace_with_the_least_under_way_is_first() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let (many, few) = (name("many"), name("few"));
-        queue.ask(&many, now, Why::Changed);
-        queue.ask(&few, now + seconds(1), Why::Changed);
+        queue.schedule(&many, now, ReconcileReason::Changed);
+        queue.schedule(&few, now + seconds(1), ReconcileReason::Changed);
         let room = |name: &InstallationName, _| Some(name.name.len());
         let later = now + seconds(2);
         assert_eq!(begun(&mut queue, later, room), Some((few, true)));

@@ -2,19 +2,19 @@
 
 use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
-use addons_engine::standing::Standing;
+use addons_engine::standing::ReconcileState;
 use addons_operation::OperationError;
 use addons_operation::attempt::AttemptError;
 use addons_operation::choose::ChooseError;
 use addons_operation::error::AdoptError;
 use addons_plan::crd_safety::BreakageError;
 use addons_plan::planner::PlanError;
-use addons_plan::refusal::Cause;
-use common::api::conditions::{PROCESS_KILLED, ROLLOUT_FAILED, bounded};
+use addons_plan::refusal::FailureCause;
+use common::api::conditions::{PROCESS_KILLED, ROLLOUT_FAILED, shorten_message};
 
 /// What a condition says about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
+enum ConditionReason {
     /// A protection that a person can override.
     Asks(&'static str),
     /// Any other error.
@@ -22,48 +22,52 @@ enum Reason {
 }
 
 /// Returns the state of an installation that failed with this error.
-pub(crate) fn standing(error: &OperationError, words: String) -> Standing {
-    let message = bounded(words);
-    match reason(error) {
-        Reason::Asks(reason) => Standing::NeedsConfirmation { reason, message },
-        Reason::Stalls(reason) => Standing::Stalled { reason, message },
+pub(crate) fn to_standing(error: &OperationError, words: String) -> ReconcileState {
+    let message = shorten_message(words);
+    match condition_reason(error) {
+        ConditionReason::Asks(reason) => ReconcileState::NeedsConfirmation { reason, message },
+        ConditionReason::Stalls(reason) => ReconcileState::Stalled { reason, message },
     }
 }
 
-fn reason(error: &OperationError) -> Reason {
+fn condition_reason(error: &OperationError) -> ConditionReason {
     match error.root() {
-        OperationError::Plan(PlanError::MostlyPruned { .. }) => Reason::Asks("PruneLimit"),
-        OperationError::Plan(PlanError::RecordOlder(_)) => Reason::Asks("RecordOlderThanCluster"),
-        OperationError::OtherCluster(_) => Reason::Asks("OtherCluster"),
-        OperationError::Breakage(BreakageError::Breaks { .. }) => Reason::Asks("Breakage"),
-        OperationError::Migration(_) => Reason::Asks("Migration"),
+        OperationError::Plan(PlanError::MostlyPruned { .. }) => ConditionReason::Asks("PruneLimit"),
+        OperationError::Plan(PlanError::RecordOlder(_)) => {
+            ConditionReason::Asks("RecordOlderThanCluster")
+        }
+        OperationError::OtherCluster(_) => ConditionReason::Asks("OtherCluster"),
+        OperationError::Breakage(BreakageError::Breaks { .. }) => ConditionReason::Asks("Breakage"),
+        OperationError::Migration(_) => ConditionReason::Asks("Migration"),
         OperationError::Recreation(refused) if refused.is_acceptable() => {
-            Reason::Asks("Recreation")
+            ConditionReason::Asks("Recreation")
         }
-        OperationError::Downgrade { .. } => Reason::Asks("Downgrade"),
-        OperationError::Content(_) => Reason::Asks("ContentChanged"),
-        OperationError::Unfinished(_) => Reason::Asks("Unfinished"),
-        OperationError::Adopt(AdoptError::Unconfirmed(_)) => Reason::Asks("Adopted"),
-        OperationError::ChangedRelease(_) => Reason::Asks("ReleaseChanged"),
+        OperationError::Downgrade { .. } => ConditionReason::Asks("Downgrade"),
+        OperationError::Content(_) => ConditionReason::Asks("ContentChanged"),
+        OperationError::Unfinished(_) => ConditionReason::Asks("Unfinished"),
+        OperationError::Adopt(AdoptError::Unconfirmed(_)) => ConditionReason::Asks("Adopted"),
+        OperationError::ChangedRelease(_) => ConditionReason::Asks("ReleaseChanged"),
         OperationError::Plan(PlanError::Refused { .. }) | OperationError::ForeignRelease(_) => {
-            Reason::Stalls("Conflict")
+            ConditionReason::Stalls("Conflict")
         }
-        OperationError::Plan(PlanError::TooLarge(_)) => Reason::Stalls("TooLarge"),
-        error if error.is_too_large() => Reason::Stalls("TooLarge"),
-        OperationError::Breakage(_) => Reason::Stalls("Breakage"),
-        OperationError::Recreation(_) => Reason::Stalls("Immutable"),
-        OperationError::Refusal(refused) => Reason::Stalls(match refused.cause() {
-            Cause::Denied => "Denied",
-            Cause::Conflict => "Conflict",
-            Cause::Other => "Refused",
+        OperationError::Plan(PlanError::TooLarge(_)) => ConditionReason::Stalls("TooLarge"),
+        error if error.is_too_large() => ConditionReason::Stalls("TooLarge"),
+        OperationError::Breakage(_) => ConditionReason::Stalls("Breakage"),
+        OperationError::Recreation(_) => ConditionReason::Stalls("Immutable"),
+        OperationError::Refusal(refused) => ConditionReason::Stalls(match refused.cause() {
+            FailureCause::Denied => "Denied",
+            FailureCause::Conflict => "Conflict",
+            FailureCause::Other => "Refused",
         }),
         OperationError::Orphaned { .. }
         | OperationError::UnknownCatalogue { .. }
         | OperationError::Choose(ChooseError::Unknown { .. } | ChooseError::NoSuchVersion { .. }) => {
-            Reason::Stalls("EntryGone")
+            ConditionReason::Stalls("EntryGone")
         }
-        OperationError::Choose(ChooseError::Held { .. }) => Reason::Stalls("EntryHeld"),
-        OperationError::Choose(ChooseError::DoesNotFit { .. }) => Reason::Stalls("DoesNotFit"),
+        OperationError::Choose(ChooseError::Held { .. }) => ConditionReason::Stalls("EntryHeld"),
+        OperationError::Choose(ChooseError::DoesNotFit { .. }) => {
+            ConditionReason::Stalls("DoesNotFit")
+        }
         OperationError::NoIndex { .. }
         | OperationError::Choose(ChooseError::Unread { .. })
         | OperationError::Index(_)
@@ -71,33 +75,37 @@ fn reason(error: &OperationError) -> Reason {
         | OperationError::Dependency(_)
         | OperationError::Url(_)
         | OperationError::Credentials(_)
-        | OperationError::NoCredentials { .. } => Reason::Stalls("SourceUnavailable"),
+        | OperationError::NoCredentials { .. } => ConditionReason::Stalls("SourceUnavailable"),
         OperationError::Hash(_) | OperationError::PartialHash { .. } => {
-            Reason::Stalls("HashMismatch")
+            ConditionReason::Stalls("HashMismatch")
         }
-        OperationError::Unvouched(_) => Reason::Stalls("NotSigned"),
+        OperationError::Unvouched(_) => ConditionReason::Stalls("NotSigned"),
         OperationError::Refused(_) | OperationError::Engine(EngineError::Denied { .. }) => {
-            Reason::Stalls("Denied")
+            ConditionReason::Stalls("Denied")
         }
         OperationError::Requires(_)
         | OperationError::NotServed(_)
-        | OperationError::Dependents(_) => Reason::Stalls("Requirement"),
-        OperationError::ValuesFrom(_) | OperationError::Values(_) => Reason::Stalls("Values"),
-        OperationError::RolloutFailed(_) => Reason::Stalls(ROLLOUT_FAILED),
-        OperationError::Attempt(AttemptError::Killed { .. }) => Reason::Stalls(PROCESS_KILLED),
-        OperationError::Remote(RemoteError::NoSecret { .. }) | OperationError::NotLocal { .. } => {
-            Reason::Stalls("KubeconfigMissing")
+        | OperationError::Dependents(_) => ConditionReason::Stalls("Requirement"),
+        OperationError::ValuesFrom(_) | OperationError::Values(_) => {
+            ConditionReason::Stalls("Values")
         }
-        OperationError::Remote(_) => Reason::Stalls("KubeconfigRefused"),
+        OperationError::RolloutFailed(_) => ConditionReason::Stalls(ROLLOUT_FAILED),
+        OperationError::Attempt(AttemptError::Killed { .. }) => {
+            ConditionReason::Stalls(PROCESS_KILLED)
+        }
+        OperationError::Remote(RemoteError::NoSecret { .. }) | OperationError::NotLocal { .. } => {
+            ConditionReason::Stalls("KubeconfigMissing")
+        }
+        OperationError::Remote(_) => ConditionReason::Stalls("KubeconfigRefused"),
         OperationError::Engine(EngineError::Unreachable { .. }) => {
-            Reason::Stalls("ClusterUnreachable")
+            ConditionReason::Stalls("ClusterUnreachable")
         }
         OperationError::Engine(EngineError::Unauthorized { .. }) => {
-            Reason::Stalls("CredentialsRefused")
+            ConditionReason::Stalls("CredentialsRefused")
         }
-        OperationError::NoAccount(_) => Reason::Stalls("NoServiceAccount"),
-        _ if error.is_forbidden() => Reason::Stalls("Forbidden"),
-        _ => Reason::Stalls("PlanFailed"),
+        OperationError::NoAccount(_) => ConditionReason::Stalls("NoServiceAccount"),
+        _ if error.is_forbidden() => ConditionReason::Stalls("Forbidden"),
+        _ => ConditionReason::Stalls("PlanFailed"),
     }
 }
 
@@ -105,10 +113,10 @@ fn reason(error: &OperationError) -> Reason {
 mod tests {
     use addons_plan::Verb;
     use addons_plan::prune::limit::PruneLimit;
-    use addons_plan::restored::RecordOlder;
+    use addons_plan::restored::OutdatedRecord;
     use common::api::conditions::LONGEST_MESSAGE;
     use common::api::names::InstallationName;
-    use common::catalogue::orphan::Lost;
+    use common::catalogue::orphan::MissingOrigin;
     use common::manifest::key::ObjectKey;
     use jiff::Timestamp;
 
@@ -145,14 +153,14 @@ mod tests {
             from: "1.1.0".to_owned(),
             to: "1.0.0".to_owned(),
         };
-        let older = PlanError::RecordOlder(Box::new(RecordOlder {
+        let older = PlanError::RecordOlder(Box::new(OutdatedRecord {
             installation: till(),
             recorded: None,
             object: ObjectKey::default(),
             written: Timestamp::UNIX_EPOCH,
             objects: 1,
         }));
-        let lost = Lost::Catalogue {
+        let lost = MissingOrigin::Catalogue {
             catalogue: "team".to_owned(),
         };
         let orphaned = OperationError::Orphaned {
@@ -172,27 +180,39 @@ mod tests {
             server: "https://shop.example.test".to_owned(),
         };
         for (error, expected) in [
-            (pruned().into(), Reason::Asks("PruneLimit")),
-            (within(pruned().into()), Reason::Asks("PruneLimit")),
-            (downgrade(), Reason::Asks("Downgrade")),
-            (older.into(), Reason::Asks("RecordOlderThanCluster")),
-            (orphaned, Reason::Stalls("EntryGone")),
-            (within(forbidden.into()), Reason::Stalls("Forbidden")),
-            (no_secret.into(), Reason::Stalls("KubeconfigMissing")),
-            (unauthorized.into(), Reason::Stalls("CredentialsRefused")),
+            (pruned().into(), ConditionReason::Asks("PruneLimit")),
+            (within(pruned().into()), ConditionReason::Asks("PruneLimit")),
+            (downgrade(), ConditionReason::Asks("Downgrade")),
+            (
+                older.into(),
+                ConditionReason::Asks("RecordOlderThanCluster"),
+            ),
+            (orphaned, ConditionReason::Stalls("EntryGone")),
+            (
+                within(forbidden.into()),
+                ConditionReason::Stalls("Forbidden"),
+            ),
+            (
+                no_secret.into(),
+                ConditionReason::Stalls("KubeconfigMissing"),
+            ),
+            (
+                unauthorized.into(),
+                ConditionReason::Stalls("CredentialsRefused"),
+            ),
             (
                 OperationError::NoKubernetesVersion,
-                Reason::Stalls("PlanFailed"),
+                ConditionReason::Stalls("PlanFailed"),
             ),
         ] {
-            assert_eq!(reason(&error), expected, "{error}");
+            assert_eq!(condition_reason(&error), expected, "{error}");
         }
     }
 
     #[test]
     fn a_message_has_an_end() {
-        let standing = standing(&OperationError::NoCluster, "ä".repeat(2 * LONGEST_MESSAGE));
-        let Standing::Stalled { message, .. } = standing else {
+        let standing = to_standing(&OperationError::NoCluster, "ä".repeat(2 * LONGEST_MESSAGE));
+        let ReconcileState::Stalled { message, .. } = standing else {
             panic!("{standing:?}");
         };
         assert_eq!(message.chars().count(), LONGEST_MESSAGE);

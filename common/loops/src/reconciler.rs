@@ -11,7 +11,7 @@ mod under_way;
 use std::time::Duration;
 
 use addons_engine::EngineError;
-use addons_operation::distribution::push::Pushed;
+use addons_operation::distribution::push::PushedCopy;
 use addons_operation::{Context, Interruption, OperationError};
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
@@ -19,37 +19,37 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::distributed::Distribution;
-use crate::done::{Done, Heard};
-use crate::election::{self, Candidate, Revision};
-use crate::installation::{How, Outcome};
-use crate::metrics::{Metrics, Of};
-use turn::Turn;
+use crate::done::{ReconcileReport, ReconciledInstallation};
+use crate::election::{self, ElectionCandidate, LeaderRevision};
+use crate::installation::{ReconcileOptions, ReconcileOutcome};
+use crate::metrics::{LoopMetrics, OutcomeLabel};
+use turn::LeaderState;
 
 /// A loop over all installations of a cluster.
 pub struct Reconciler<'a> {
     /// The cluster, its sources and helm.
     pub ctx: &'a Context,
     /// How each installation is reconciled.
-    pub how: How,
+    pub how: ReconcileOptions,
     /// This process as a candidate for the Lease of the leader.
-    pub candidate: Candidate,
+    pub candidate: ElectionCandidate,
     /// How often everything is checked, including sources, even if nothing is known to have changed.
     pub interval: Duration,
     /// What is distributed as well.
     pub distribution: Distribution,
     /// The metrics of the loop.
-    pub metrics: &'a Metrics,
+    pub metrics: &'a LoopMetrics,
 }
 
 /// An event of the loop, for its caller.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum LoopEvent<'a> {
     /// Whether this process leads now.
     Leads(bool),
     /// An installation was reconciled.
-    Reconciled(&'a InstallationName, &'a Outcome),
+    Reconciled(&'a InstallationName, &'a ReconcileOutcome),
     /// Catalogues were written for the cluster of this namespace.
-    Distributed(&'a str, &'a [Pushed]),
+    Distributed(&'a str, &'a [PushedCopy]),
     /// The records could not be read, the Lease could not be written, or catalogues could not be distributed. It is tried again.
     Failed(&'a OperationError),
 }
@@ -62,17 +62,17 @@ impl Reconciler<'_> {
     pub async fn run(
         &self,
         interruption: &Interruption,
-        tell: &(dyn Fn(Told<'_>) + Send + Sync),
+        tell: &(dyn Fn(LoopEvent<'_>) + Send + Sync),
     ) -> Result<(), OperationError> {
         let home = self.ctx.home().await?;
-        let apart = self.ctx.apart().await?;
+        let apart = self.ctx.with_separate_connection().await?;
         let (leads, mut leading) = watch::channel(None);
-        let (_same, revision) = watch::channel(Revision::Same);
+        let (_same, revision) = watch::channel(LeaderRevision::Same);
         let (ended, end) = oneshot::channel::<()>();
         let tried = |error: Option<EngineError>| {
             self.metrics.set_ready(error.is_none());
             if let Some(error) = error {
-                tell(Told::Failed(&error.into()));
+                tell(LoopEvent::Failed(&error.into()));
             }
         };
         let stop = async {
@@ -83,17 +83,17 @@ impl Reconciler<'_> {
             loop {
                 tokio::select! {
                     biased;
-                    () = interruption.asked() => break,
+                    () = interruption.wait_interrupted() => break,
                     _ = leading.wait_for(Option::is_some) => {}
                 }
-                let was_taken = election::was_taken(home, &self.candidate).await;
-                self.how.attempts.lead(was_taken);
+                let was_taken = election::was_taken_over(home, &self.candidate).await;
+                self.how.attempts.record_lead(was_taken);
                 self.metrics.leader.set(1);
-                tell(Told::Leads(true));
+                tell(LoopEvent::Leads(true));
                 self.lead(apart.fresh(), &mut leading, interruption, tell)
                     .await;
                 self.metrics.leader.set(0);
-                tell(Told::Leads(false));
+                tell(LoopEvent::Leads(false));
             }
             let _ = ended.send(());
         };
@@ -108,14 +108,14 @@ impl Reconciler<'_> {
     async fn lead(
         &self,
         apart: Context,
-        leading: &mut watch::Receiver<Option<Revision>>,
+        leading: &mut watch::Receiver<Option<LeaderRevision>>,
         interruption: &Interruption,
-        tell: &(dyn Fn(Told<'_>) + Send + Sync),
+        tell: &(dyn Fn(LoopEvent<'_>) + Send + Sync),
     ) {
-        let mut turn = Turn::new(self.ctx.fresh(), apart, self.interval, &self.how);
+        let mut turn = LeaderState::new(self.ctx.fresh(), apart, self.interval, &self.how);
         let mut led = false;
         loop {
-            let leads = leading.borrow_and_update().is_some() && !interruption.is_asked();
+            let leads = leading.borrow_and_update().is_some() && !interruption.is_interrupted();
             if leads && !led {
                 turn.watch_all(&self.how, &self.distribution);
             } else if !leads && led {
@@ -133,30 +133,30 @@ impl Reconciler<'_> {
             tokio::select! {
                 biased;
                 Some(()) = turn.running.next() => {}
-                Some(heard) = turn.heard.recv() => match heard {
-                    Heard::Waits(name) => turn.under_way.wait(&name),
-                    Heard::Done(done) => self.end(&mut turn, *done, tell),
+                Some(heard) = turn.reports.recv() => match heard {
+                    ReconcileReport::Waits(name) => turn.under_way.wait(&name),
+                    ReconcileReport::Done(done) => self.end(&mut turn, *done, tell),
                 },
                 Some(namespace) = turn.remotes.running.next() => turn.remotes.end(&namespace),
                 Some(written) = turn.contests.next() => {
                     if let Err(error) = written {
-                        tell(Told::Failed(&error));
+                        tell(LoopEvent::Failed(&error));
                     }
                 }
                 Some(news) = turn.distributed.recv() => match &news {
-                    Ok((target, pushed)) => tell(Told::Distributed(target, pushed)),
-                    Err(error) => tell(Told::Failed(error)),
+                    Ok((target, pushed)) => tell(LoopEvent::Distributed(target, pushed)),
+                    Err(error) => tell(LoopEvent::Failed(error)),
                 },
                 Some(reading) = turn.reading.next() => {
                     if let Err(error) = turn.end_reading(reading) {
-                        tell(Told::Failed(&error));
+                        tell(LoopEvent::Failed(&error));
                     }
                 }
-                Some(signal) = turn.inbox.recv(), if takes => turn.take(signal),
+                Some(signal) = turn.inbox.recv(), if takes => turn.handle_signal(signal),
                 Some(()) = turn.watches.next(), if leads => {}
-                () = until(due), if leads => turn.begin_reading(),
+                () = wait_until(due), if leads => turn.begin_reading(),
                 _ = leading.changed() => {}
-                () = interruption.asked(), if leads => {}
+                () = interruption.wait_interrupted(), if leads => {}
             }
             let installations = i64::try_from(turn.queue.len()).unwrap_or(i64::MAX);
             self.metrics.installations.set(installations);
@@ -164,30 +164,38 @@ impl Reconciler<'_> {
     }
 
     /// Takes in the result of an installation.
-    fn end(&self, turn: &mut Turn, done: Done, tell: &(dyn Fn(Told<'_>) + Send + Sync)) {
+    fn end(
+        &self,
+        turn: &mut LeaderState,
+        done: ReconciledInstallation,
+        tell: &(dyn Fn(LoopEvent<'_>) + Send + Sync),
+    ) {
         self.count(&done);
         match &done.outcome {
-            Ok(outcome) => tell(Told::Reconciled(&done.name, outcome)),
-            Err(error) => tell(Told::Failed(error)),
+            Ok(outcome) => tell(LoopEvent::Reconciled(&done.name, outcome)),
+            Err(error) => tell(LoopEvent::Failed(error)),
         }
         turn.end(done);
     }
 
-    fn count(&self, done: &Done) {
+    fn count(&self, done: &ReconciledInstallation) {
         let outcome = match &done.outcome {
-            Ok(Outcome::Executed(_, report)) if report.is_done() => "changed",
-            Ok(Outcome::Executed(..)) | Err(_) => "failed",
-            Ok(Outcome::Failed(error)) if is_busy(error) => "busy",
-            Ok(Outcome::Failed(_) | Outcome::Lost(_)) => "failed",
+            Ok(ReconcileOutcome::Executed(_, report)) if report.is_done() => "changed",
+            Ok(ReconcileOutcome::Executed(..)) | Err(_) => "failed",
+            Ok(ReconcileOutcome::Failed(error)) if is_busy(error) => "busy",
+            Ok(ReconcileOutcome::Failed(_) | ReconcileOutcome::Lost(_)) => "failed",
             Ok(_) => "up-to-date",
         };
-        self.metrics.reconciles.get_or_create(&Of { outcome }).inc();
+        self.metrics
+            .reconciles
+            .get_or_create(&OutcomeLabel { outcome })
+            .inc();
         self.metrics.seconds.observe(done.took.as_secs_f64());
     }
 }
 
 /// Waits until this time; for ever if there is none.
-async fn until(time: Option<Instant>) {
+async fn wait_until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,

@@ -31,14 +31,14 @@ pub async fn retire(ctx: &Context, lease_name: &str) -> Result<Vec<InstallationN
     let found = lease::get(cluster, system, lease_name).await;
     let found = found.map_err(OperationError::from)?;
     if let Some(holder) =
-        found.and_then(|lease| leader(&lease.spec.unwrap_or_default(), cluster.now()))
+        found.and_then(|lease| find_leader(&lease.spec.unwrap_or_default(), cluster.now()))
     {
         return Err(RetireError::Leads { holder });
     }
     let records = Records::read(ctx).await?;
     let mut freed = Vec::new();
     let selected = ctx.settings().namespace.as_ref();
-    let nowhere = local::of_no_cluster(cluster).await;
+    let nowhere = local::list_of_no_cluster(cluster).await;
     let nowhere = nowhere.map_err(OperationError::from)?;
     for record in &records.all {
         let namespace = name_of(record).namespace;
@@ -47,13 +47,13 @@ pub async fn retire(ctx: &Context, lease_name: &str) -> Result<Vec<InstallationN
             // Records that another loop, with another system namespace, reconciles are left to that loop.
             None => {
                 records.local.contains(&namespace)
-                    || pin::is_elsewhere(record)
+                    || pin::is_in_other_cluster(record)
                     || !nowhere.contains(&namespace)
             }
         };
         if is_meant
             && record.metadata.deletion_timestamp.is_none()
-            && record::let_go(cluster, record)
+            && record::remove_finalizer(cluster, record)
                 .await
                 .map_err(OperationError::from)?
         {
@@ -64,7 +64,7 @@ pub async fn retire(ctx: &Context, lease_name: &str) -> Result<Vec<InstallationN
 }
 
 /// Returns the holder of a Lease that has not expired, by the time of the API server.
-fn leader(spec: &LeaseSpec, now: jiff::Timestamp) -> Option<String> {
+fn find_leader(spec: &LeaseSpec, now: jiff::Timestamp) -> Option<String> {
     let holder = spec
         .holder_identity
         .clone()
@@ -92,7 +92,7 @@ mod tests {
                 ..LeaseSpec::default()
             };
             assert_eq!(
-                leader(&spec, second(now)).is_some(),
+                find_leader(&spec, second(now)).is_some(),
                 leads,
                 "{holder} {now}"
             );

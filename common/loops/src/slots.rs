@@ -21,7 +21,7 @@ pub(crate) enum Lane {
 
 impl Lane {
     /// Returns the lane of an installation.
-    pub(crate) fn of(is_guard: bool, is_urgent: bool) -> Self {
+    pub(crate) fn new(is_guard: bool, is_urgent: bool) -> Self {
         match (is_guard, is_urgent) {
             (true, _) => Self::Guards,
             (false, true) => Self::Changes,
@@ -75,14 +75,14 @@ impl Slots {
             }
             waits();
         };
-        let done = while_it_works(part, free, work).await;
+        let done = work_and_notify(part, free, work).await;
         drop(held);
         done
     }
 }
 
 /// Does the work, and calls `waits` when it begins to wait.
-pub(crate) async fn while_it_works<T>(
+pub(crate) async fn work_and_notify<T>(
     part: &Interruption,
     waits: impl FnOnce(),
     work: impl Future<Output = T>,
@@ -91,7 +91,7 @@ pub(crate) async fn while_it_works<T>(
     tokio::select! {
         biased;
         done = &mut work => return done,
-        () = part.waits() => waits(),
+        () = part.wait_until_waiting() => waits(),
     }
     work.await
 }
@@ -134,7 +134,7 @@ mod tests {
         let is_told = Cell::new(false);
         let part = Interruption::default();
         let told = || is_told.set(true);
-        assert_eq!(while_it_works(&part, told, ready(1)).await, 1);
+        assert_eq!(work_and_notify(&part, told, ready(1)).await, 1);
         assert!(!is_told.get());
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 /// The result of updating the catalogues.
 #[derive(Debug, Default)]
-pub struct Synced {
+pub struct SyncedCatalogues {
     /// Whether the add-ons of a catalogue changed.
     pub is_changed: bool,
     /// Why other catalogues could not be updated.
@@ -20,19 +20,19 @@ pub struct Synced {
 }
 
 /// Updates all catalogues at the interval, with the newest context.
-pub async fn keep(contexts: watch::Receiver<Arc<Context>>, interval: Duration) {
+pub async fn run(contexts: watch::Receiver<Arc<Context>>, interval: Duration) {
     loop {
         let ctx = contexts.borrow().clone();
         // Errors become conditions of the catalogues.
-        once(&ctx, true).await;
+        sync_all(&ctx, true).await;
         sleep(interval).await;
     }
 }
 
 /// Updates all catalogues, one after the other. A caller that may not read or write catalogues leaves this to others. `is_loop`: whether
 /// this happens repeatedly, and not for a person.
-pub async fn once(ctx: &Context, is_loop: bool) -> Synced {
-    let mut synced = Synced::default();
+pub async fn sync_all(ctx: &Context, is_loop: bool) -> SyncedCatalogues {
+    let mut synced = SyncedCatalogues::default();
     let Ok(Some(all)) = ctx.readable_catalogues().await else {
         return synced;
     };

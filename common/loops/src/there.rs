@@ -10,16 +10,18 @@ use addons_operation::{Context, Interruption, OperationError, Resolver, name_of}
 use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::pin;
-use common::target::Standing;
+use common::target::NamespaceCluster;
 use futures::StreamExt as _;
 use futures::stream;
 
-use crate::done::{Done, Heard};
-use crate::installation::{How, Outcome, left_alone, reconcile, write};
+use crate::done::{ReconcileReport, ReconciledInstallation};
+use crate::installation::{
+    ReconcileOptions, ReconcileOutcome, reconcile, skipped_outcome, write_outcome,
+};
 use crate::slots::{Lane, Slots};
 
 /// One of several installations that are reconciled together.
-pub(crate) struct OneOf {
+pub(crate) struct GroupedInstallation {
     pub(crate) name: InstallationName,
     /// The lane in which it waits.
     pub(crate) lane: Lane,
@@ -31,15 +33,15 @@ pub(crate) struct OneOf {
 /// namespace; `slots`: the slots of its cluster, which other calls share.
 pub(crate) async fn reconcile_together(
     ctx: &Context,
-    all: &[OneOf],
-    how: &How,
+    all: &[GroupedInstallation],
+    how: &ReconcileOptions,
     interruption: &Interruption,
     slots: &Slots,
-    see: &dyn Fn(Heard),
+    see: &dyn Fn(ReconcileReport),
 ) {
     let begun = Instant::now();
-    let done = |name: &InstallationName, found: Found| {
-        see(Heard::Done(Box::new(Done {
+    let done = |name: &InstallationName, found: FoundInstallation| {
+        see(ReconcileReport::Done(Box::new(ReconciledInstallation {
             name: name.clone(),
             record: found.record,
             is_elsewhere: found.is_elsewhere,
@@ -47,46 +49,49 @@ pub(crate) async fn reconcile_together(
             took: begun.elapsed(),
         })));
     };
-    let resolver = match interruption.unless_asked(Resolver::of_records(ctx)).await {
+    let resolver = match interruption
+        .unless_interrupted(Resolver::for_records(ctx))
+        .await
+    {
         Ok(resolver) => resolver,
         Err(error) => {
             let names: Vec<_> = all.iter().map(|one| &one.name).collect();
-            return lost(ctx, &names, error, how, interruption, &done).await;
+            return report_lost(ctx, &names, error, how, interruption, &done).await;
         }
     };
-    let work = async |one: &OneOf| {
+    let work = async |one: &GroupedInstallation| {
         let (name, part) = (&one.name, &one.part);
         let working = async {
             let record = resolver.records.get(name)?;
-            let freeing = let_go(ctx, record, None);
-            let outcome = match part.unless_asked(freeing).await {
+            let freeing = remove_finalizer(ctx, record, None);
+            let outcome = match part.unless_interrupted(freeing).await {
                 Ok(false) => reconcile(ctx, &resolver, record, how, part).await,
-                Ok(true) => Outcome::LetGo,
-                Err(error) => Outcome::Failed(error),
+                Ok(true) => ReconcileOutcome::LetGo,
+                Err(error) => ReconcileOutcome::Failed(error),
             };
             let last = match &outcome {
-                Outcome::Executed(_, report) => report.record.clone(),
-                Outcome::LetGo => None,
+                ReconcileOutcome::Executed(_, report) => report.record.clone(),
+                ReconcileOutcome::LetGo => None,
                 _ => Some(record.clone()),
             };
-            Some(Found::new(last, outcome))
+            Some(FoundInstallation::new(last, outcome))
         };
-        let waits = || see(Heard::Waits(name.clone()));
+        let waits = || see(ReconcileReport::Waits(name.clone()));
         let found = slots.work(one.lane, part, waits, working).await;
-        done(name, found.unwrap_or_else(Found::gone));
+        done(name, found.unwrap_or_else(FoundInstallation::deleted));
     };
     stream::iter(all).for_each_concurrent(None, work).await;
 }
 
 /// The result for one installation.
-struct Found {
+struct FoundInstallation {
     record: Option<AddonInstallation>,
     is_elsewhere: bool,
-    outcome: Result<Outcome, OperationError>,
+    outcome: Result<ReconcileOutcome, OperationError>,
 }
 
-impl Found {
-    fn new(record: Option<AddonInstallation>, outcome: Outcome) -> Self {
+impl FoundInstallation {
+    fn new(record: Option<AddonInstallation>, outcome: ReconcileOutcome) -> Self {
         Self {
             record,
             is_elsewhere: false,
@@ -94,39 +99,39 @@ impl Found {
         }
     }
 
-    fn gone() -> Self {
-        Self::new(None, Outcome::UpToDate)
+    fn deleted() -> Self {
+        Self::new(None, ReconcileOutcome::UpToDate)
     }
 
     /// The result if the namespace does not stand for a cluster.
-    fn elsewhere() -> Self {
+    fn without_cluster() -> Self {
         Self {
             is_elsewhere: true,
-            ..Self::gone()
+            ..Self::deleted()
         }
     }
 }
 
 /// Reports for each installation why its cluster cannot be worked on. This may stop at any point, because the next look reports it again.
-async fn lost(
+async fn report_lost(
     ctx: &Context,
     names: &[&InstallationName],
     error: OperationError,
-    how: &How,
+    how: &ReconcileOptions,
     interruption: &Interruption,
-    done: &dyn Fn(&InstallationName, Found),
+    done: &dyn Fn(&InstallationName, FoundInstallation),
 ) {
     let is_of_namespace = match error.root() {
         OperationError::NotLocal { .. } | OperationError::Remote(_) => true,
         OperationError::Interrupted(_) => false,
         // The namespace may stand for another cluster, even if that is not reached.
         _ => {
-            let standing = interruption.unless_asked(ctx.standing()).await;
-            matches!(standing, Ok(Standing::There(_)))
+            let standing = interruption.unless_interrupted(ctx.standing()).await;
+            matches!(standing, Ok(NamespaceCluster::OtherCluster(_)))
         }
     };
     let error = Arc::new(error);
-    let again = |outcome| Found::new(None, outcome);
+    let again = |outcome| FoundInstallation::new(None, outcome);
     let read = async {
         let home = ctx.home().await?;
         let namespace = ctx.settings().namespace.as_deref();
@@ -134,36 +139,42 @@ async fn lost(
     };
     // A failure in this cluster, or before it is known where the namespace leads, says nothing about the records.
     let records = match is_of_namespace {
-        true => interruption.unless_asked(read).await.ok(),
+        true => interruption.unless_interrupted(read).await.ok(),
         false => None,
     };
     let Some(records) = records else {
         for &name in names {
-            done(name, again(Outcome::Lost(Arc::clone(&error))));
+            done(name, again(ReconcileOutcome::Lost(Arc::clone(&error))));
         }
         return;
     };
     let is_nowhere = matches!(error.root(), OperationError::NotLocal { .. });
     for &name in names {
         let Some(record) = records.iter().find(|record| name_of(record) == *name) else {
-            done(name, Found::gone());
+            done(name, FoundInstallation::deleted());
             continue;
         };
         let find = async {
-            let found = match let_go(ctx, record, Some(&error)).await? {
-                true => again(Outcome::LetGo),
-                false if is_nowhere && !pin::is_elsewhere(record) => Found::elsewhere(),
+            let found = match remove_finalizer(ctx, record, Some(&error)).await? {
+                true => again(ReconcileOutcome::LetGo),
+                false if is_nowhere && !pin::is_in_other_cluster(record) => {
+                    FoundInstallation::without_cluster()
+                }
                 false => {
-                    let lost = || Outcome::Lost(Arc::clone(&error));
-                    let outcome = left_alone(record).unwrap_or_else(lost);
-                    write(ctx, record, &outcome, how).await?;
-                    Found::new(Some(record.clone()), outcome)
+                    let lost = || ReconcileOutcome::Lost(Arc::clone(&error));
+                    let outcome = skipped_outcome(record).unwrap_or_else(lost);
+                    write_outcome(ctx, record, &outcome, how).await?;
+                    FoundInstallation::new(Some(record.clone()), outcome)
                 }
             };
             Ok::<_, OperationError>(found)
         };
-        let failed = |error| Found::new(Some(record.clone()), Outcome::Failed(error));
-        let found = interruption.unless_asked(find).await.unwrap_or_else(failed);
+        let failed =
+            |error| FoundInstallation::new(Some(record.clone()), ReconcileOutcome::Failed(error));
+        let found = interruption
+            .unless_interrupted(find)
+            .await
+            .unwrap_or_else(failed);
         done(name, found);
     }
 }
@@ -171,7 +182,7 @@ async fn lost(
 /// Removes our finalizer from a record whose deletion must not wait for another cluster: the kubeconfig no longer exists, the objects are
 /// to be left anyway, or the namespace is deleted with everything that is recorded in it. The cluster is left unchanged (semantics 14.6,
 /// 15). Returns whether the finalizer was removed.
-async fn let_go(
+async fn remove_finalizer(
     ctx: &Context,
     record: &AddonInstallation,
     error: Option<&OperationError>,
@@ -181,7 +192,7 @@ async fn let_go(
     let is_ours = finalizers.any(|finalizer| finalizer == FINALIZER_UNINSTALL);
     let is_of_other = match error.map(OperationError::root) {
         None => ctx.is_remote().await?,
-        Some(OperationError::NotLocal { .. }) => pin::is_elsewhere(record),
+        Some(OperationError::NotLocal { .. }) => pin::is_in_other_cluster(record),
         Some(_) => true,
     };
     if metadata.deletion_timestamp.is_none() || !is_ours || !is_of_other {
@@ -192,7 +203,7 @@ async fn let_go(
     let leaves_objects = record.spec.deletion_policy == DeletionPolicy::Orphan;
     let frees = error.is_some_and(|error| leaves_objects || is_without_kubeconfig(error))
         || local::is_given_up(home, namespace).await?;
-    Ok(frees && record::let_go(home, record).await?)
+    Ok(frees && record::remove_finalizer(home, record).await?)
 }
 
 /// Returns whether nothing leads to the other cluster any more.

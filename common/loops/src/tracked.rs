@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_clusters::core_set::change::{is_guarded, is_released};
-use addons_engine::changes::Changed;
+use addons_engine::changes::ChangedObject;
 use addons_operation::name_of;
 use addons_plan::inventory::Inventory;
-use common::api::installation::{AddonInstallation, InventoryObject, Reconcile};
+use common::api::installation::{AddonInstallation, InventoryObject, ReconcilePolicy};
 use common::api::names::owner_hash;
 
 /// What is remembered of one installation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackedInstallation {
     /// The owner label of its objects.
     pub(crate) owner: String,
     generation: Option<i64>,
     resource_version: String,
-    is_going: bool,
+    is_being_deleted: bool,
     /// Whether others rely on it, so that nothing else keeps it waiting.
     pub(crate) is_guard: bool,
     /// Whether it is a core add-on.
@@ -30,12 +30,12 @@ pub(crate) struct Tracked {
     /// The groups and kinds of these objects.
     pub(crate) kinds: BTreeSet<(String, String)>,
     /// Changes of objects that were seen while it was reconciled.
-    seen: BTreeMap<String, Changed>,
+    object_changes: BTreeMap<String, ChangedObject>,
 }
 
 /// What a change of a record means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum RecordChange {
     /// It was created or released, its spec changed, or its deletion began.
     Spec,
     /// Another client wrote its status.
@@ -44,18 +44,19 @@ pub(crate) enum News {
     Nothing,
 }
 
-impl Tracked {
+impl TrackedInstallation {
     /// Returns what is remembered of a record as it was last read or written.
-    pub(crate) fn of(record: &AddonInstallation) -> Self {
+    pub(crate) fn from_record(record: &AddonInstallation) -> Self {
         let name = name_of(record);
-        let is_ensured = record.spec.upkeep() == Reconcile::Ensure && !record.spec.suspend;
+        let is_ensured =
+            record.spec.effective_reconcile() == ReconcilePolicy::Ensure && !record.spec.suspend;
         let status = record.status.as_ref().filter(|_| is_ensured);
-        let inventory = Inventory::of(status).objects;
+        let inventory = Inventory::from_status(status).objects;
         Self {
             owner: owner_hash(&name.namespace, &name.name),
             generation: record.metadata.generation,
             resource_version: record.metadata.resource_version.clone().unwrap_or_default(),
-            is_going: record.metadata.deletion_timestamp.is_some(),
+            is_being_deleted: record.metadata.deletion_timestamp.is_some(),
             is_guard: record.spec.is_guard(),
             is_core: record.spec.core_addon,
             is_guarded: is_guarded(record),
@@ -68,7 +69,7 @@ impl Tracked {
                 .keys()
                 .map(|key| (key.group.clone(), key.kind.clone()))
                 .collect(),
-            seen: BTreeMap::new(),
+            object_changes: BTreeMap::new(),
         }
     }
 
@@ -80,30 +81,31 @@ impl Tracked {
     }
 
     /// Returns what a change of the record means.
-    pub(crate) fn news(&self, changed: &Changed) -> News {
+    pub(crate) fn classify(&self, changed: &ChangedObject) -> RecordChange {
         let is_as_before = self.generation == changed.generation
-            && self.is_going == changed.is_going
+            && self.is_being_deleted == changed.is_being_deleted
             && self.is_released == changed.is_released;
         if !is_as_before {
-            News::Spec
+            RecordChange::Spec
         } else if self.resource_version != changed.resource_version {
-            News::Status
+            RecordChange::Status
         } else {
-            News::Nothing
+            RecordChange::Nothing
         }
     }
 
     /// Returns whether a change of the record affects the core set: its spec, its deletion, or its guard.
-    pub(crate) fn is_core_news(&self, changed: &Changed) -> bool {
+    pub(crate) fn affects_core_set(&self, changed: &ChangedObject) -> bool {
         let is_taken = self.is_guarded && !changed.is_guarded;
-        let is_news = changed.is_gone || is_taken || self.news(changed) == News::Spec;
+        let is_news =
+            changed.is_deleted || is_taken || self.classify(changed) == RecordChange::Spec;
         (self.is_core || changed.is_guarded) && is_news
     }
 
     /// Remembers a change of the record before the record is reconciled.
-    pub(crate) fn note(&mut self, changed: &Changed) {
+    pub(crate) fn remember_record(&mut self, changed: &ChangedObject) {
         self.generation = changed.generation;
-        self.is_going = changed.is_going;
+        self.is_being_deleted = changed.is_being_deleted;
         self.is_released = changed.is_released;
         self.is_guard |= changed.is_guarded;
         self.is_core |= changed.is_guarded;
@@ -112,16 +114,16 @@ impl Tracked {
     }
 
     /// Remembers a change of an object, which may be our own.
-    pub(crate) fn see(&mut self, changed: Changed) {
-        self.seen.insert(changed.uid.clone(), changed);
+    pub(crate) fn remember_object(&mut self, changed: ChangedObject) {
+        self.object_changes.insert(changed.uid.clone(), changed);
     }
 
     /// Returns whether a change makes an object differ from what was applied. Objects that are not in the inventory do not count.
-    pub(crate) fn is_drift(&self, changed: &Changed) -> bool {
+    pub(crate) fn is_drift(&self, changed: &ChangedObject) -> bool {
         let Some(recorded) = self.objects.get(&changed.uid) else {
             return false;
         };
-        if changed.is_gone {
+        if changed.is_deleted {
             return true;
         }
         // The former state of an object that was only recorded is not known.
@@ -129,12 +131,15 @@ impl Tracked {
     }
 
     /// Returns the state after the installation was reconciled, and whether an object drifted meanwhile.
-    pub(crate) fn after(self, record: &AddonInstallation) -> (Self, bool) {
-        let mut after = Self::of(record);
-        let has_drifted = self.seen.values().any(|changed| after.is_drift(changed));
+    pub(crate) fn after_reconcile(self, record: &AddonInstallation) -> (Self, bool) {
+        let mut after = Self::from_record(record);
+        let has_drifted = self
+            .object_changes
+            .values()
+            .any(|changed| after.is_drift(changed));
         // Changes of the record that a watch saw meanwhile are scheduled already, and may be newer than what was read before.
         after.generation = after.generation.max(self.generation);
-        after.is_going |= self.is_going;
+        after.is_being_deleted |= self.is_being_deleted;
         after.is_released |= self.is_released;
         (after, has_drifted)
     }
@@ -157,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    fn record(reconcile: Reconcile) -> AddonInstallation {
+    fn record(reconcile: ReconcilePolicy) -> AddonInstallation {
         let spec = AddonInstallationSpec {
             reconcile,
             ..AddonInstallationSpec::default()
@@ -188,19 +193,19 @@ mod tests {
         record
     }
 
-    fn changed(uid: &str, generation: Option<i64>, version: &str, is_gone: bool) -> Changed {
-        Changed {
+    fn changed(uid: &str, generation: Option<i64>, version: &str, is_gone: bool) -> ChangedObject {
+        ChangedObject {
             uid: uid.to_owned(),
             generation,
             resource_version: version.to_owned(),
-            is_gone,
-            ..Changed::default()
+            is_deleted: is_gone,
+            ..ChangedObject::default()
         }
     }
 
     #[test]
     fn what_is_installed_as_its_record_says_is_only_looked_at() {
-        let mut web = record(Reconcile::Once);
+        let mut web = record(ReconcilePolicy::Once);
         assert!(is_due(&web), "it is not installed");
         web.status.as_mut().unwrap().observed_generation = Some(2);
         assert!(!is_due(&web));
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn an_edit_is_drift_and_a_status_is_not() {
-        let tracked = Tracked::of(&record(Reconcile::Ensure));
+        let tracked = TrackedInstallation::from_record(&record(ReconcilePolicy::Ensure));
         for (uid, generation, version, is_gone, is_drift) in [
             ("d", Some(3), "99", false, false),
             ("d", Some(4), "99", false, true),
@@ -222,34 +227,34 @@ mod tests {
             let changed = changed(uid, generation, version, is_gone);
             assert_eq!(tracked.is_drift(&changed), is_drift, "{changed:?}");
         }
-        let once = Tracked::of(&record(Reconcile::Once));
+        let once = TrackedInstallation::from_record(&record(ReconcilePolicy::Once));
         assert!(!once.is_drift(&changed("d", None, "1", true)) && once.kinds.is_empty());
     }
 
     #[test]
     fn what_we_wrote_ourselves_is_no_drift_afterwards() {
-        let mut tracked = Tracked::of(&record(Reconcile::Ensure));
-        tracked.see(changed("d", Some(4), "99", false));
-        let mut after = record(Reconcile::Ensure);
-        let (_, has_drifted) = tracked.clone().after(&after);
+        let mut tracked = TrackedInstallation::from_record(&record(ReconcilePolicy::Ensure));
+        tracked.remember_object(changed("d", Some(4), "99", false));
+        let mut after = record(ReconcilePolicy::Ensure);
+        let (_, has_drifted) = tracked.clone().after_reconcile(&after);
         assert!(has_drifted, "someone edited it");
         let groups = &mut after.status.as_mut().unwrap().inventory;
         groups[0].objects[0].generation = Some(4);
-        assert!(!tracked.after(&after).1, "we did");
+        assert!(!tracked.after_reconcile(&after).1, "we did");
     }
 
     #[test]
     fn a_core_record_is_looked_at_when_its_spec_or_its_guard_changes() {
-        let mut core = record(Reconcile::Ensure);
+        let mut core = record(ReconcilePolicy::Ensure);
         core.spec.core_addon = true;
-        let mut tracked = Tracked::of(&core);
+        let mut tracked = TrackedInstallation::from_record(&core);
         let mut is_news = |generation, is_guarded, is_gone| {
-            let changed = Changed {
+            let changed = ChangedObject {
                 is_guarded,
                 ..changed("u", Some(generation), "71", is_gone)
             };
-            let is_news = tracked.is_core_news(&changed);
-            tracked.note(&changed);
+            let is_news = tracked.affects_core_set(&changed);
+            tracked.remember_record(&changed);
             is_news
         };
         for (generation, is_guarded, is_gone, expected) in [
@@ -262,38 +267,38 @@ mod tests {
             let found = is_news(generation, is_guarded, is_gone);
             assert_eq!(found, expected, "{generation} {is_guarded} {is_gone}");
         }
-        let other = Tracked::of(&record(Reconcile::Ensure));
-        assert!(!other.is_core_news(&changed("u", Some(3), "71", true)));
+        let other = TrackedInstallation::from_record(&record(ReconcilePolicy::Ensure));
+        assert!(!other.affects_core_set(&changed("u", Some(3), "71", true)));
     }
 
     #[test]
     fn a_change_that_was_seen_meanwhile_is_no_news_afterwards() {
-        let read = record(Reconcile::Once);
-        let mut tracked = Tracked::of(&read);
+        let read = record(ReconcilePolicy::Once);
+        let mut tracked = TrackedInstallation::from_record(&read);
         let newer = changed("u", Some(3), "71", false);
-        assert_eq!(tracked.news(&newer), News::Spec);
-        tracked.note(&newer);
-        let (after, _) = tracked.after(&read);
+        assert_eq!(tracked.classify(&newer), RecordChange::Spec);
+        tracked.remember_record(&newer);
+        let (after, _) = tracked.after_reconcile(&read);
         let lock = changed("u", Some(3), "72", false);
-        assert_eq!(after.news(&lock), News::Status);
+        assert_eq!(after.classify(&lock), RecordChange::Status);
     }
 
     #[test]
     fn a_record_has_news_where_others_wrote_it() {
-        let tracked = Tracked::of(&record(Reconcile::Once));
+        let tracked = TrackedInstallation::from_record(&record(ReconcilePolicy::Once));
         for (generation, version, is_going, is_released, news) in [
-            (Some(2), "70", false, false, News::Nothing),
-            (Some(2), "71", false, false, News::Status),
-            (Some(3), "71", false, false, News::Spec),
-            (Some(2), "71", true, false, News::Spec),
-            (Some(2), "71", false, true, News::Spec),
+            (Some(2), "70", false, false, RecordChange::Nothing),
+            (Some(2), "71", false, false, RecordChange::Status),
+            (Some(3), "71", false, false, RecordChange::Spec),
+            (Some(2), "71", true, false, RecordChange::Spec),
+            (Some(2), "71", false, true, RecordChange::Spec),
         ] {
-            let changed = Changed {
-                is_going,
+            let changed = ChangedObject {
+                is_being_deleted: is_going,
                 is_released,
                 ..changed("u", generation, version, false)
             };
-            assert_eq!(tracked.news(&changed), news, "{changed:?}");
+            assert_eq!(tracked.classify(&changed), news, "{changed:?}");
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use addons_engine::{Cluster, ClusterOptions};
 use addons_operation::{
-    Choices, Context, Event, Intent, Interruption, NewInstallation, Offer, Resolver, Run, Settings,
-    Target, execute, fetch, plan, render,
+    Choices, Context, ContextSettings, Intent, Interruption, NewInstallation, Offer,
+    OperationEvent, Resolver, RunOptions, VersionedName, execute, fetch, plan, render,
 };
 use common::catalogue::author::Typed;
 
@@ -26,15 +26,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         concurrency: 32,
     };
     let cluster = Cluster::new(kube::Config::infer().await?, options).await?;
-    let ctx = Context::new(cluster, Settings::default()).on_event(|event| {
-        if let Event::Found(finding) = event {
+    let ctx = Context::new(cluster, ContextSettings::default()).on_event(|event| {
+        if let OperationEvent::Finding(finding) = event {
             println!("found: {finding:?}");
         }
     });
     let offer = Offer::Indexes(vec![Typed::on_command_line(&index).into()]);
     let resolver = Resolver::new(&ctx, offer).await?;
     let intent = Intent::Install(vec![NewInstallation {
-        addon: Target::parse(&addon),
+        addon: VersionedName::parse(&addon),
         ..NewInstallation::default()
     }]);
     let choices = Choices::default();
@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (addon, steps) = (&planned.plan.addon, planned.plan.steps.len());
         println!("{addon}: {steps} objects");
     }
-    let (run, interruption) = (Run::default(), Interruption::default());
+    let (run, interruption) = (RunOptions::default(), Interruption::default());
     for outcome in execute::execute(&ctx, &plan, &run, &interruption).await? {
         let (name, report) = (outcome.installation, outcome.result?);
         let (created, changed) = (report.created.len(), report.changed.len());

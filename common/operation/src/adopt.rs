@@ -8,16 +8,16 @@ use addons_engine::{diff, marks};
 use addons_plan::changes::ObjectDiff;
 use addons_plan::choices::Choices;
 use addons_plan::desired::DesiredObject;
-use addons_plan::found::{FoundBy, Install, installs};
+use addons_plan::found::{ForeignInstall, FoundBy, find_installs};
 use addons_plan::recreate;
-use addons_plan::requires::{Problem, RequiresError};
+use addons_plan::requires::{RequirementProblem, RequiresError};
 use addons_plan::snapshot::FormerMark;
 use common::api::names::{InstallationName, owner_hash};
 
 use crate::context::{Context, Offer};
 use crate::error::{AdoptError, OperationError};
 use crate::former;
-use crate::plan::{Plan, Planned, owners};
+use crate::plan::{Plan, PlannedInstallation, owners};
 use crate::records::Records;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
@@ -61,7 +61,7 @@ impl Resolver<'_> {
             }
             // Objects that we own already were taken over by a run that was interrupted: this run records them.
             if planned.plan.is_empty() && planned.plan.unchanged.is_empty() {
-                return Err(self.nothing(planned).await);
+                return Err(self.nothing_to_adopt_error(planned).await);
             }
         }
         // Every object exists, so no object waits for another.
@@ -70,16 +70,18 @@ impl Resolver<'_> {
     }
 
     /// Returns the error for a plan none of whose objects exists.
-    async fn nothing(&self, planned: &Planned) -> OperationError {
-        let release = former::release_of(self.ctx, planned).await;
+    async fn nothing_to_adopt_error(&self, planned: &PlannedInstallation) -> OperationError {
+        let release = former::find_release(self.ctx, planned).await;
         let addon = planned.plan.addon.clone();
         match release {
             Ok(release) => AdoptError::Nothing {
                 elsewhere: match &release {
                     Some(_) => None,
                     None => {
-                        let mut installs = elsewhere(self.ctx).await.into_iter();
-                        installs.find(|install| install.is_of(&addon)).map(Box::new)
+                        let mut installs = list_foreign_installs(self.ctx).await.into_iter();
+                        installs
+                            .find(|install| install.is_addon(&addon))
+                            .map(Box::new)
                     }
                 },
                 addon,
@@ -92,26 +94,29 @@ impl Resolver<'_> {
 }
 
 /// Lists what other tools have installed. Returns an empty list if it cannot be read.
-async fn elsewhere(ctx: &Context) -> Vec<Install> {
+async fn list_foreign_installs(ctx: &Context) -> Vec<ForeignInstall> {
     let read = async {
         let records = Records::read(ctx).await?;
         let marks = marks::read(ctx.cluster().await?).await?;
-        Ok::<_, OperationError>(installs(&marks.objects, &records.owners()))
+        Ok::<_, OperationError>(find_installs(&marks.objects, &records.owners()))
     };
     read.await.unwrap_or_default()
 }
 
 /// Adds to an error about missing add-ons what other tools have installed of them.
-pub(crate) async fn named_elsewhere(ctx: &Context, mut error: RequiresError) -> RequiresError {
-    if error.problems.iter().all(|it| it.missing().is_none()) {
+pub(crate) async fn name_foreign_installs(
+    ctx: &Context,
+    mut error: RequiresError,
+) -> RequiresError {
+    if error.problems.iter().all(|it| it.missing_addon().is_none()) {
         return error;
     }
-    let installs = elsewhere(ctx).await;
+    let installs = list_foreign_installs(ctx).await;
     for problem in &mut error.problems {
-        let missing = problem.missing();
-        let install = missing.and_then(|name| installs.iter().find(|it| it.is_of(name)));
+        let missing = problem.missing_addon();
+        let install = missing.and_then(|name| installs.iter().find(|it| it.is_addon(name)));
         let install = install.cloned().map(Box::new);
-        if let Problem::Unmet { elsewhere, .. } = problem {
+        if let RequirementProblem::Unmet { elsewhere, .. } = problem {
             *elsewhere = install;
         }
     }
@@ -124,7 +129,7 @@ pub(crate) async fn named_elsewhere(ctx: &Context, mut error: RequiresError) -> 
 /// The server cannot be reached. A refusal of the server is part of the result.
 pub async fn next_upgrade(
     ctx: &Context,
-    planned: &Planned,
+    planned: &PlannedInstallation,
 ) -> Result<Vec<ObjectDiff>, OperationError> {
     let mut plan = planned.plan.clone();
     let ours = std::mem::take(&mut plan.unchanged);
@@ -148,9 +153,9 @@ fn is_installed(resolved: &Resolved) -> bool {
 
 /// What other tools installed.
 #[derive(Debug)]
-pub struct Found {
+pub struct ForeignInstalls {
     /// What was found by the marks of live objects.
-    pub installs: Vec<Install>,
+    pub installs: Vec<ForeignInstall>,
     /// The names of the add-ons on offer, and their versions.
     pub offered: BTreeMap<String, Vec<String>>,
     /// The default target namespaces of these versions.
@@ -163,15 +168,18 @@ pub struct Found {
 ///
 /// # Errors
 /// The server cannot be reached, or the index cannot be read.
-pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError> {
+pub async fn find_foreign_installs(
+    ctx: &Context,
+    offer: &Offer,
+) -> Result<ForeignInstalls, OperationError> {
     let records = Records::read(ctx).await?;
     let marks = marks::read(ctx.cluster().await?).await?;
-    let mut installs = installs(&marks.objects, &records.owners());
+    let mut installs = find_installs(&marks.objects, &records.owners());
     retain_orphans(ctx, &records, &mut installs).await?;
     name_applications(ctx, &mut installs).await?;
     name_charts(ctx, &mut installs).await?;
     // kops' annotation of a namespace also names what this tool has installed from its index.
-    let is_ours = |install: &Install| {
+    let is_ours = |install: &ForeignInstall| {
         let mut records = records.all.iter();
         install.objects == 0
             && records.any(|record| record.metadata.name.as_ref() == Some(&install.name))
@@ -189,7 +197,7 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
             versions.push(entry.version.version.clone());
         }
     }
-    Ok(Found {
+    Ok(ForeignInstalls {
         installs,
         offered,
         namespaces,
@@ -201,9 +209,9 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
 async fn retain_orphans(
     ctx: &Context,
     records: &Records,
-    installs: &mut Vec<Install>,
+    installs: &mut Vec<ForeignInstall>,
 ) -> Result<(), OperationError> {
-    let (orphans, mut rest): (Vec<Install>, Vec<Install>) = std::mem::take(installs)
+    let (orphans, mut rest): (Vec<ForeignInstall>, Vec<ForeignInstall>) = std::mem::take(installs)
         .into_iter()
         .partition(|install| install.found_by == FoundBy::Orphan);
     for orphan in orphans {
@@ -228,7 +236,10 @@ async fn retain_orphans(
 }
 
 /// Gives kapp applications their names: the label of their objects only has a number.
-async fn name_applications(ctx: &Context, installs: &mut [Install]) -> Result<(), OperationError> {
+async fn name_applications(
+    ctx: &Context,
+    installs: &mut [ForeignInstall],
+) -> Result<(), OperationError> {
     let mut unnamed = installs
         .iter_mut()
         .filter(|install| install.found_by == FoundBy::Kapp)
@@ -249,7 +260,7 @@ async fn name_applications(ctx: &Context, installs: &mut [Install]) -> Result<()
 
 /// Gives Helm releases the chart and version from their records. Labels of objects are only a hint: in a chart with subcharts, they name
 /// the subcharts.
-async fn name_charts(ctx: &Context, installs: &mut [Install]) -> Result<(), OperationError> {
+async fn name_charts(ctx: &Context, installs: &mut [ForeignInstall]) -> Result<(), OperationError> {
     let cluster = ctx.cluster().await?;
     for install in installs
         .iter_mut()
@@ -259,7 +270,7 @@ async fn name_charts(ctx: &Context, installs: &mut [Install]) -> Result<(), Oper
             namespace: install.namespace.clone().unwrap_or_default(),
             name: install.name.clone(),
         };
-        if let Some(chart) = former::chart_of(cluster, &mark).await? {
+        if let Some(chart) = former::read_chart(cluster, &mark).await? {
             install.version = Some(chart.version);
             install.chart = Some(chart.name);
         }
@@ -267,14 +278,16 @@ async fn name_charts(ctx: &Context, installs: &mut [Install]) -> Result<(), Oper
     Ok(())
 }
 
-impl Found {
+impl ForeignInstalls {
     /// Returns the offered version of an add-on that another tool installed under this name, or from the chart of that name. Only what is
     /// installed in `target` counts or, if it is `None`, in the default namespaces of the add-on.
     #[must_use]
-    pub fn version_of(&self, addon: &str, name: &str, target: Option<&str>) -> Version<'_> {
-        let is_there = |install: &Install| match (target, self.namespaces.get(addon)) {
-            (Some(target), _) => install.is_in(target),
-            (None, Some(defaults)) => defaults.iter().any(|default| install.is_in(default)),
+    pub fn version_of(&self, addon: &str, name: &str, target: Option<&str>) -> ForeignVersion<'_> {
+        let is_there = |install: &ForeignInstall| match (target, self.namespaces.get(addon)) {
+            (Some(target), _) => install.is_in_namespace(target),
+            (None, Some(defaults)) => defaults
+                .iter()
+                .any(|default| install.is_in_namespace(default)),
             (None, None) => false,
         };
         let mut versions = self.installs.iter().filter_map(|install| {
@@ -286,19 +299,19 @@ impl Found {
         });
         let offered = self.offered.get(addon).map_or(&[][..], Vec::as_slice);
         match (versions.next(), versions.next()) {
-            (Some(found), None) => match offered_as(offered, found) {
-                Some(version) => Version::Found(version),
-                None => Version::NotOffered(found),
+            (Some(found), None) => match find_offered_version(offered, found) {
+                Some(version) => ForeignVersion::Found(version),
+                None => ForeignVersion::NotOffered(found),
             },
-            _ if offered.len() > 1 => Version::Unknown,
-            _ => Version::Only,
+            _ if offered.len() > 1 => ForeignVersion::Unknown,
+            _ => ForeignVersion::Only,
         }
     }
 }
 
 /// Which version of an add-on another tool installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version<'a> {
+pub enum ForeignVersion<'a> {
     /// This version, as the catalogue spells it.
     Found(&'a str),
     /// This version, which no catalogue on offer has.
@@ -311,7 +324,7 @@ pub enum Version<'a> {
 
 /// Returns the version as the offer spells it.
 #[must_use]
-pub fn offered_as<'a>(offered: &'a [String], found: &str) -> Option<&'a str> {
+pub fn find_offered_version<'a>(offered: &'a [String], found: &str) -> Option<&'a str> {
     let bare = |version: &str| version.trim_start_matches('v').to_owned();
     let mut offered = offered.iter();
     let same = offered.find(|version| bare(version) == bare(found));

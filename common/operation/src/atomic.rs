@@ -5,7 +5,7 @@ use std::sync::Arc;
 use addons_engine::{PlanBack, WayBack};
 use addons_plan::Verb;
 use addons_plan::choices::Choices;
-use addons_plan::gitops::edits;
+use addons_plan::gitops::diff_specs;
 use addons_plan::graph::Graph;
 use addons_plan::history::{self};
 use addons_plan::prune::limit::PruneLimit;
@@ -14,14 +14,14 @@ use futures::FutureExt as _;
 
 use crate::context::{Context, Offer};
 use crate::error::{OperationError, RollbackError};
-use crate::event::Event;
+use crate::event::OperationEvent;
 use crate::gitops;
 use crate::interruption::Interruption;
-use crate::plan::{Before, OnFailure, Plan, Planned};
+use crate::plan::{OnFailure, Plan, PlannedInstallation, RollbackPoint};
 use crate::release::ReleaseWork;
 use crate::resolve::{Answers, Resolution, Resolver};
-use crate::run::Run;
-use crate::stage::Failed;
+use crate::run::RunOptions;
+use crate::stage::FailedInstallation;
 
 impl Resolver<'_> {
     /// Returns the plan with rollbacks for upgrades that fail. An installation that could not be rolled back becomes one of the failed
@@ -32,12 +32,12 @@ impl Resolver<'_> {
     pub async fn atomic(&self, mut plan: Plan) -> Result<Plan, OperationError> {
         let mut installations = Vec::new();
         for mut planned in std::mem::take(&mut plan.installations) {
-            match self.before(&planned, plan.choices.force).await {
+            match self.decide_on_failure(&planned, plan.choices.force).await {
                 Ok(on_failure) => {
                     planned.on_failure = on_failure;
                     installations.push(planned);
                 }
-                Err(error) => plan.failed.push(Failed {
+                Err(error) => plan.failed.push(FailedInstallation {
                     name: planned.plan.installation.to_string(),
                     error,
                 }),
@@ -47,15 +47,19 @@ impl Resolver<'_> {
     }
 
     /// Decides what an installation is rolled back to. `force` allows this even if it edits a record that Argo CD or Flux applies.
-    async fn before(&self, planned: &Planned, force: bool) -> Result<OnFailure, OperationError> {
+    async fn decide_on_failure(
+        &self,
+        planned: &PlannedInstallation,
+        force: bool,
+    ) -> Result<OnFailure, OperationError> {
         let record = self.records.get(&planned.plan.installation);
         let (Some(record), Some(from), Verb::Upgrade) =
             (record, &planned.plan.from, planned.plan.verb)
         else {
             return Ok(OnFailure::NothingBefore);
         };
-        let kept = self.revisions(record).await?;
-        let Some(revision) = history::of_installed(&kept, from) else {
+        let kept = self.list_revisions(record).await?;
+        let Some(revision) = history::find_installed(&kept, from) else {
             return Ok(OnFailure::NothingBefore);
         };
         let mut taken = planned.plan.steps.iter();
@@ -68,16 +72,16 @@ impl Resolver<'_> {
             }
             .into());
         }
-        let entry = self.entry_of(record, revision).await?;
+        let entry = self.find_revision_entry(record, revision).await?;
         self.check_reachable(record, revision, &entry).await?;
         if !force {
             let now = &planned.record.spec;
             let restored = revision.spec_to_restore(now, &entry.version);
-            if let Some(why) = gitops::of_edits(record, &edits(now, &restored)) {
+            if let Some(why) = gitops::refuse_edits(record, &diff_specs(now, &restored)) {
                 return Err(why.into());
             }
         }
-        Ok(OnFailure::GoesBack(Box::new(Before {
+        Ok(OnFailure::GoesBack(Box::new(RollbackPoint {
             revision: revision.clone(),
             entry,
         })))
@@ -85,11 +89,11 @@ impl Resolver<'_> {
 }
 
 /// Returns the planner of the rollback for an installation of a plan, or `None` if there is no rollback.
-pub(crate) fn planner<'a>(
+pub(crate) fn rollback_planner<'a>(
     ctx: &'a Context,
     plan: &'a Plan,
     part: usize,
-    run: &'a Run,
+    run: &'a RunOptions,
     interruption: &'a Interruption,
 ) -> Option<PlanBack<'a>> {
     let failed = plan.installations.get(part)?;
@@ -97,27 +101,27 @@ pub(crate) fn planner<'a>(
         return None;
     };
     let planning = async move {
-        let back = way_back(ctx, plan, failed, before).await;
+        let back = plan_way_back(ctx, plan, failed, before).await;
         let back = Arc::new(back.map_err(|error| error.chain())?);
         let [planned] = back.installations.as_slice() else {
             return Err("everything is as it was".to_owned());
         };
         let plan = Arc::clone(&back);
-        ctx.emit(Event::GoingBack { part, plan });
-        let handed_over = handed_over(ctx, planned, &back.graph, run, interruption).await;
+        ctx.emit(OperationEvent::RollingBack { part, plan });
+        let handed_over = to_way_back(ctx, planned, &back.graph, run, interruption).await;
         handed_over.map_err(|error| error.chain())
     };
     Some(planning.boxed_local())
 }
 
 /// Plans the rollback. It reads the live objects again; the lock of the record is already held.
-async fn way_back(
+async fn plan_way_back(
     ctx: &Context,
     plan: &Plan,
-    failed: &Planned,
-    before: &Before,
+    failed: &PlannedInstallation,
+    before: &RollbackPoint,
 ) -> Result<Plan, OperationError> {
-    ctx.start_again();
+    ctx.restart_render_time();
     let resolver = Resolver::read(ctx, Offer::Catalogues).await?;
     let name = &failed.plan.installation;
     let record = resolver.records.get(name);
@@ -128,18 +132,20 @@ async fn way_back(
     let entry = before.entry.clone();
     let answers = Answers::new();
     let restored = resolver
-        .restored(record, &before.revision, entry, &answers)
+        .resolve_restored(record, &before.revision, entry, &answers)
         .await?;
     let resolution = Resolution {
         installations: vec![restored],
         ..Resolution::default()
     };
-    let planned = resolver.plan(resolution, &choices(&plan.choices)).await?;
+    let planned = resolver
+        .plan(resolution, &rollback_choices(&plan.choices))
+        .await?;
     let mut planned = planned.whole()?;
     // Objects that were recreated with consent are recreated again, and objects that made room for others are restored.
     let consented = |key: &ObjectKey| {
         let mut all = failed.plan.recreations.iter();
-        all.any(|object| object.key == *key || object.deleted().any(|other| other == key))
+        all.any(|object| object.key == *key || object.deleted_keys().any(|other| other == key))
     };
     let recreations = planned.installations.iter();
     let mut recreations = recreations.flat_map(|one| &one.plan.recreations);
@@ -152,7 +158,7 @@ async fn way_back(
 
 /// Returns the choices for the rollback, from what was accepted for the upgrade. All objects that the upgrade added may be pruned, except
 /// kinds that hold data.
-fn choices(of_upgrade: &Choices) -> Choices {
+fn rollback_choices(of_upgrade: &Choices) -> Choices {
     Choices {
         allow_downgrade: true,
         allow_prune: PruneLimit::ALL,
@@ -164,11 +170,11 @@ fn choices(of_upgrade: &Choices) -> Choices {
 }
 
 /// Converts the only installation of a plan into the engine's input.
-async fn handed_over(
+async fn to_way_back(
     ctx: &Context,
-    planned: &Planned,
+    planned: &PlannedInstallation,
     graph: &Graph,
-    run: &Run,
+    run: &RunOptions,
     interruption: &Interruption,
 ) -> Result<WayBack, OperationError> {
     Ok(WayBack {
@@ -176,6 +182,6 @@ async fn handed_over(
         plan: planned.plan.clone(),
         graph: graph.clone(),
         entry: planned.entry.clone(),
-        outside: ReleaseWork::of(ctx, planned, run, interruption).await?,
+        outside: ReleaseWork::prepare(ctx, planned, run, interruption).await?,
     })
 }

@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use certs::authority::Authority;
 use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
-use common::catalogue::Entry;
-use common::manifest::{Manifest, Place};
+use common::catalogue::CatalogueEntry;
+use common::manifest::{FilePosition, Manifest};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -20,7 +20,10 @@ use crate::error::OperationError;
 const LIFETIME: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Returns both objects, with a new key.
-pub(crate) fn manifests(entry: &Entry, now: Timestamp) -> Result<Vec<Manifest>, OperationError> {
+pub(crate) fn manifests(
+    entry: &CatalogueEntry,
+    now: Timestamp,
+) -> Result<Vec<Manifest>, OperationError> {
     let name = &entry.addon;
     let secret = authority_secret(name);
     let authority = Authority::new(name, now, LIFETIME);
@@ -50,9 +53,9 @@ pub(crate) fn manifests(entry: &Entry, now: Timestamp) -> Result<Vec<Manifest>, 
             "spec": {"ca": {"secretName": secret}},
         }),
     ];
-    let place = Place {
+    let place = FilePosition {
         file: format!("{}, needsPKI", entry.place),
-        ..Place::default()
+        ..FilePosition::default()
     };
     let manifests = objects.into_iter().map(|object| Manifest {
         object: Arc::new(object),

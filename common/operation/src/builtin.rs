@@ -11,11 +11,12 @@ pub mod webhook;
 use std::sync::Arc;
 
 use common::api::catalogue::{
-    Addon, AddonCatalogueSpec, AddonVersion, Constraints, InlineSource, Method, Source, Template,
+    Addon, AddonCatalogueSpec, AddonTemplate, AddonVersion, Constraints, InlineSource, Method,
+    Source,
 };
 use common::api::installation::AddonInstallation;
 use common::api::names::{INDEX_BUILTIN, SYSTEM_NAMESPACE};
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 use common::manifest::digest::sha256_trimmed;
 use serde_json::{Value, json};
 
@@ -39,9 +40,9 @@ const DEFINITIONS: &str = "apiextensions.k8s.io/v1";
 /// # Errors
 /// A file cannot be read, which a test rules out.
 pub fn catalogue() -> Result<Arc<Catalogue>, BuiltinError> {
-    let (webhook, image) = templated(webhook_objects()?)?;
+    let (webhook, image) = to_template(webhook_objects()?)?;
     let values = json!({IMAGE: image, FAILURE_POLICY: "Fail"});
-    let policies = documents(&policy_objects()?);
+    let policies = to_manifest(&policy_objects()?);
     let spec = AddonCatalogueSpec {
         addons: vec![
             addon(
@@ -58,7 +59,7 @@ pub fn catalogue() -> Result<Arc<Catalogue>, BuiltinError> {
         ..AddonCatalogueSpec::default()
     };
     let location = INDEX_BUILTIN.to_owned();
-    Ok(Arc::new(Catalogue::of_spec(
+    Ok(Arc::new(Catalogue::from_spec(
         &spec,
         Origin::Index { location },
     )))
@@ -87,12 +88,12 @@ pub fn policy_objects() -> Result<Vec<Value>, BuiltinError> {
 }
 
 /// Whether an entry is one of these add-ons, which are rendered without facts of the cluster.
-pub(crate) fn is_builtin(entry: &Entry) -> bool {
+pub(crate) fn is_builtin(entry: &CatalogueEntry) -> bool {
     matches!(&*entry.origin, Origin::Index { location } if location == INDEX_BUILTIN)
 }
 
 /// Whether an installation is that of the admission policies.
-pub(crate) fn guards(record: &AddonInstallation) -> bool {
+pub(crate) fn is_policies_record(record: &AddonInstallation) -> bool {
     let reference = &record.spec.addon_ref;
     reference.index.as_deref() == Some(INDEX_BUILTIN) && reference.name == POLICIES
 }
@@ -102,7 +103,7 @@ fn is_definition(object: &Value) -> bool {
 }
 
 /// Returns the objects as a template of image and failurePolicy, and the image that they named.
-fn templated(mut objects: Vec<Value>) -> Result<(String, String), BuiltinError> {
+fn to_template(mut objects: Vec<Value>) -> Result<(String, String), BuiltinError> {
     let mut image = None;
     for object in &mut objects {
         let validates = object["kind"] == "ValidatingWebhookConfiguration";
@@ -118,7 +119,7 @@ fn templated(mut objects: Vec<Value>) -> Result<(String, String), BuiltinError> 
         }
     }
     let image = image.ok_or(BuiltinError::NoImage)?;
-    let mut text = documents(&objects);
+    let mut text = to_manifest(&objects);
     for value in [IMAGE, FAILURE_POLICY] {
         let quoted = format!("\"{}\"", placeholder(value));
         text = text.replace(&quoted, &format!("{{{{ .Variables.{value} | toJson }}}}"));
@@ -132,7 +133,7 @@ fn placeholder(value: &str) -> String {
 }
 
 /// Returns the objects as one manifest: JSON is YAML.
-fn documents(objects: &[Value]) -> String {
+fn to_manifest(objects: &[Value]) -> String {
     let documents = objects.iter().map(|object| format!("---\n{object}\n"));
     documents.collect()
 }
@@ -150,9 +151,9 @@ fn version(manifest: String, method: Method, values: Option<Value>) -> AddonVers
     AddonVersion {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         default_namespace: Some(SYSTEM_NAMESPACE.to_owned()),
-        template: Template {
+        template: AddonTemplate {
             method,
-            ..Template::default()
+            ..AddonTemplate::default()
         },
         manifest_hash: Some(sha256_trimmed(manifest.as_bytes())),
         source: Source {

@@ -6,14 +6,14 @@ use addons_engine::kops as annotations;
 use addons_plan::prune::limit::PruneLimit;
 use addons_versions::tolerant;
 use common::catalogue::channel::ChannelVersion;
-use common::catalogue::select::misfit;
-use common::catalogue::{Catalogue, Entry};
+use common::catalogue::select::find_misfit;
+use common::catalogue::{Catalogue, CatalogueEntry};
 
 use crate::choose::ChooseError;
 use crate::context::{Context, Offer};
 use crate::error::{IndexesError, OperationError};
 use crate::event::Finding;
-use crate::intent::{NewInstallation, Target};
+use crate::intent::{NewInstallation, VersionedName};
 use crate::kops;
 use crate::resolve::{Answers, Resolution, Resolver};
 
@@ -22,7 +22,7 @@ const BOOTSTRAP: &str = "bootstrap-channel.yaml";
 
 /// An add-on that the records of kops name and the indexes do not have any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedAddon {
     /// The namespace of its annotation.
     pub namespace: String,
     /// The add-on.
@@ -33,7 +33,7 @@ pub struct Removed {
 
 impl Resolver<'_> {
     /// Resolves every add-on on offer. Like kops, it passes over add-ons that do not fit.
-    pub(crate) async fn index(
+    pub(crate) async fn resolve_indexes(
         &self,
         resolution: &mut Resolution,
         answers: &Answers,
@@ -42,7 +42,7 @@ impl Resolver<'_> {
         self.warn_of_kops().await;
         for name in catalogue.names() {
             let new = NewInstallation {
-                addon: Target {
+                addon: VersionedName {
                     name: name.to_owned(),
                     version: None,
                 },
@@ -50,16 +50,18 @@ impl Resolver<'_> {
             };
             let wanted = async {
                 self.check_hashes(&catalogue, name)?;
-                let mut resolved = self.install(&new, answers).await?;
+                let mut resolved = self.resolve_install(&new, answers).await?;
                 kops::attach(self.ctx, &mut resolved).await?;
                 Ok(resolved)
             };
             match wanted.await {
                 Err(OperationError::Choose(ChooseError::DoesNotFit { .. })) => {
                     let addon = name.to_owned();
-                    self.ctx.find(Finding::DoesNotFit { addon });
+                    self.ctx.report_finding(Finding::DoesNotFit { addon });
                 }
-                Err(OperationError::Suspended(name)) => self.ctx.find(Finding::Suspended(name)),
+                Err(OperationError::Suspended(name)) => {
+                    self.ctx.report_finding(Finding::Suspended(name))
+                }
                 resolved => resolution.add(name, resolved),
             }
         }
@@ -78,7 +80,7 @@ impl Resolver<'_> {
             && let Some(controller) = annotations::controller(cluster).await
         {
             let channel = channel.clone();
-            self.ctx.find(Finding::KopsRuns {
+            self.ctx.report_finding(Finding::KopsRuns {
                 controller,
                 channel,
             });
@@ -87,16 +89,17 @@ impl Resolver<'_> {
 
     /// Refuses an entry that two indexes have with different contents: their order would decide which of them is installed.
     fn check_hashes(&self, catalogue: &Catalogue, name: &str) -> Result<(), IndexesError> {
-        let fits = |entry: &&Entry| {
-            entry.addon == name && misfit(&entry.version.constraints, &self.facts.cluster).is_none()
+        let fits = |entry: &&CatalogueEntry| {
+            entry.addon == name
+                && find_misfit(&entry.version.constraints, &self.facts.cluster).is_none()
         };
-        let fitting: Vec<&Entry> = catalogue.entries.iter().filter(fits).collect();
+        let fitting: Vec<&CatalogueEntry> = catalogue.entries.iter().filter(fits).collect();
         for (i, one) in fitting.iter().enumerate() {
             let clash = fitting.iter().skip(i + 1).find(|other| {
                 let (a, b) = (&one.version, &other.version);
                 one.origin != other.origin
                     && a.id == b.id
-                    && (a.version == b.version || tolerant::same(&a.version, &b.version))
+                    && (a.version == b.version || tolerant::is_same(&a.version, &b.version))
                     && a.manifest_hash != b.manifest_hash
             });
             if let Some(other) = clash {
@@ -115,12 +118,12 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// An index or the namespaces cannot be read.
-    pub async fn removed(&self) -> Result<Vec<Removed>, OperationError> {
+    pub async fn find_removed_addons(&self) -> Result<Vec<RemovedAddon>, OperationError> {
         let Offer::Indexes(indexes) = &self.offer else {
             return Ok(Vec::new());
         };
         let locations = indexes.iter();
-        let locations = locations.map(|index| Context::location(&index.location));
+        let locations = locations.map(|index| Context::absolute_location(&index.location));
         let locations: BTreeSet<String> = locations.collect::<Result<_, _>>()?;
         let catalogue = self.ctx.catalogue(&self.offer).await?;
         let names = catalogue.names();
@@ -132,8 +135,8 @@ impl Resolver<'_> {
                 .is_some_and(|channel| locations.contains(&channel));
             is_of_these && !names.contains(&one.addon.as_str())
         });
-        let removed = gone.map(|one| Removed {
-            installation: self.installation_of(&one.namespace, &one.addon),
+        let removed = gone.map(|one| RemovedAddon {
+            installation: self.find_installation(&one.namespace, &one.addon),
             namespace: one.namespace,
             addon: one.addon,
         });
@@ -147,8 +150,8 @@ impl Resolver<'_> {
     pub fn check_removal(&self, names: &[String], allowed: PruneLimit) -> Result<(), IndexesError> {
         let of_channel = self
             .records
-            .within(self.ctx.settings().namespace.as_deref());
-        let of_channel = of_channel.filter(|record| kops::is_known(record)).count();
+            .in_namespace(self.ctx.settings().namespace.as_deref());
+        let of_channel = of_channel.filter(|record| kops::has_record(record)).count();
         if allowed.admits(names.len(), of_channel) {
             return Ok(());
         }
@@ -158,12 +161,12 @@ impl Resolver<'_> {
         })
     }
 
-    fn installation_of(&self, namespace: &str, addon: &str) -> Option<String> {
+    fn find_installation(&self, namespace: &str, addon: &str) -> Option<String> {
         let place = format!("{namespace}/{addon}");
         let mut records = self
             .records
-            .within(self.ctx.settings().namespace.as_deref());
-        let record = records.find(|record| kops::place(record) == Some(&place))?;
+            .in_namespace(self.ctx.settings().namespace.as_deref());
+        let record = records.find(|record| kops::record_place(record) == Some(&place))?;
         record.metadata.name.clone()
     }
 }

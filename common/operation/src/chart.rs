@@ -7,30 +7,30 @@ use addons_helm::dependencies;
 use addons_helm::lookup::Lookup;
 use addons_helm::template::{TemplateRequest, template};
 use addons_render::chart::release_name::release_name;
-use addons_render::chart::unknown::unknown;
-use addons_render::chart::{Chart, TEMPLATE_DATA, names_data};
+use addons_render::chart::unknown::find_unknown_keys;
+use addons_render::chart::{Chart, TEMPLATE_DATA, mentions_template_data};
 use addons_render::hooks::Occasion;
-use addons_render::package::{File, Package};
+use addons_render::package::{Package, PackagedFile};
 use addons_render::random;
-use addons_render::text::{Section, Text};
+use addons_render::text::{RenderedText, TextSection};
 use addons_versions::tolerant;
-use common::catalogue::select::{ClusterFacts, Reason, misfit};
-use common::values::layers::{Layers, Values};
-use common::values::mask::Mask;
+use common::catalogue::select::{ClusterVersions, RejectionReason, find_misfit};
+use common::values::layers::{LayerValues, Layers};
+use common::values::mask::SecretMask;
 use serde_json::{Map, Value};
 
 pub use self::complete::CompleteChart;
 use crate::choose::ChooseError;
 use crate::context::Context;
 use crate::error::{OperationError, within};
-use crate::event::{Event, Work};
+use crate::event::{Activity, OperationEvent};
 use crate::inputs::Inputs;
 use crate::jail;
-use crate::lookup::{Own, Seen};
+use crate::lookup::{LookupSource, LookupSummary};
 use crate::resolved::Resolved;
 
 /// How deep charts within charts are searched.
-const NESTED: usize = 4;
+const MAX_NESTING: usize = 4;
 
 /// Prepares everything that helm needs for an installation.
 ///
@@ -46,18 +46,20 @@ pub(crate) async fn complete(
     let set = set.and_then(|helm| helm.release_name.as_deref());
     let release = release_name(set, &resolved.name.name)?;
     if ctx.settings().jail.is_some() {
-        let files = addons_helm::files(&package)?;
+        let files = addons_helm::chart_files(&package)?;
         jail::check_files(&files)?;
     }
     let helm = ctx.helm().await?;
-    let package = dependencies::complete(helm, &package).await?.into_owned();
-    let files = addons_helm::files(&package)?;
+    let package = dependencies::complete_chart(helm, &package)
+        .await?
+        .into_owned();
+    let files = addons_helm::chart_files(&package)?;
     let chart = Chart::read(&files).map_err(HelmError::Chart)?;
     check_kubernetes(inputs, &resolved.entry.addon, &chart)?;
-    let defaults = Values::new("values.yaml of the chart", chart.values.clone());
+    let defaults = LayerValues::new("values.yaml of the chart", chart.values.clone());
     let layers = inputs.with_package(defaults);
-    let mut values = layers.merged();
-    let data = inputs.document(&values);
+    let mut values = layers.merge_all();
+    let data = inputs.template_document(&values);
     let mut inner = Vec::new();
     unpack(&files, 0, &mut inner);
     let warnings = unknown_values(&chart, &layers, std::iter::once(&*files).chain(&inner));
@@ -81,13 +83,13 @@ pub(crate) async fn complete(
 
 /// Refuses a chart for other versions of Kubernetes before helm does: helm's refusal does not tell this reason from others.
 fn check_kubernetes(inputs: &Inputs, addon: &str, chart: &Chart) -> Result<(), OperationError> {
-    let document = inputs.document(&Value::Null);
-    let facts = ClusterFacts {
+    let document = inputs.template_document(&Value::Null);
+    let facts = ClusterVersions {
         kubernetes: kubernetes(&document).and_then(|version| tolerant::parse(version).ok()),
         kkp: None,
     };
-    match misfit(&chart.constraints(), &facts) {
-        Some(Reason::DoesNotMatch { range, version, .. }) => {
+    match find_misfit(&chart.constraints(), &facts) {
+        Some(RejectionReason::DoesNotMatch { range, version, .. }) => {
             let Chart {
                 name,
                 version: of_chart,
@@ -117,14 +119,14 @@ fn unknown_values<'a>(
     packages: impl Iterator<Item = &'a Package> + Clone,
 ) -> Vec<String> {
     let below = Layers {
-        spec: Values::default(),
+        spec: LayerValues::default(),
         ..layers.clone()
     };
     let texts = packages.flat_map(Package::files);
     let texts = texts
         .filter(|file| !is_archive(file))
         .map(|file| file.bytes.as_slice());
-    let unknown = unknown(chart, &below.merged(), layers.spec.values(), texts);
+    let unknown = find_unknown_keys(chart, &below.merge_all(), layers.spec.values(), texts);
     let words = unknown.into_iter().map(|(path, near)| {
         let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
         format!("value {path}: chart {} has no such value{near}", chart.name)
@@ -138,7 +140,7 @@ fn reads_data<'a>(
     mut packages: impl Iterator<Item = &'a Package>,
     values: &Map<String, Value>,
 ) -> bool {
-    packages.any(names_data)
+    packages.any(mentions_template_data)
         || values
             .values()
             .any(|it| it.to_string().contains(TEMPLATE_DATA))
@@ -148,40 +150,40 @@ fn reads_data<'a>(
 ///
 /// # Errors
 /// Those of [`complete`]; helm's own; the Kubernetes version is not known.
-pub(crate) async fn text(
+pub(crate) async fn render_text(
     ctx: &Context,
     resolved: &Resolved,
     inputs: &Inputs,
     package: Package,
     is_upgrade: bool,
-) -> Result<Text, OperationError> {
+) -> Result<RenderedText, OperationError> {
     let chart = complete(ctx, resolved, inputs, package).await?;
-    rendered(ctx, resolved, inputs, &chart, is_upgrade, None).await
+    run_helm_template(ctx, resolved, inputs, &chart, is_upgrade, None).await
 }
 
 /// The texts of a chart, and what it read for them.
-pub(crate) struct Renderings {
+pub(crate) struct ChartRenderings {
     /// The text.
-    pub(crate) text: Text,
+    pub(crate) text: RenderedText,
     /// The second rendering, if the templates generate something at random: the differences are random.
-    pub(crate) again: Option<Text>,
+    pub(crate) again: Option<RenderedText>,
     /// What the templates read with `lookup`.
-    pub(crate) seen: Seen,
+    pub(crate) lookups: LookupSummary,
     /// The files in `crds/`, which helm does not render.
-    pub(crate) crds: Vec<Section>,
+    pub(crate) crds: Vec<TextSection>,
 }
 
 /// As [`text`], with `lookup` of live objects that the installation owns, and rendered twice if templates generate something at random.
 ///
 /// # Errors
 /// As [`text`]; an object cannot be read.
-pub(crate) async fn renderings(
+pub(crate) async fn render_with_lookup(
     ctx: &Context,
     resolved: &Resolved,
     inputs: &Inputs,
     package: Package,
     is_upgrade: bool,
-) -> Result<Renderings, OperationError> {
+) -> Result<ChartRenderings, OperationError> {
     let chart = complete(ctx, resolved, inputs, package).await?;
     let mut inner = Vec::new();
     unpack(&chart.package, 0, &mut inner);
@@ -189,23 +191,25 @@ pub(crate) async fn renderings(
     let files = packages
         .flat_map(Package::files)
         .filter(|file| !is_archive(file));
-    let files: Vec<&File> = files.collect();
+    let files: Vec<&PackagedFile> = files.collect();
     let is_twice = files
         .iter()
         .any(|file| file.path.contains("templates/") && random::is_random(&file.bytes));
-    let crds = crds(&files);
+    let crds = collect_crds(&files);
     // Values may contain templates as well (`tpl`).
     let values = chart.values.to_string();
     let mut texts = files.iter().map(|file| file.bytes.as_slice());
     let looks_up = texts.any(random::looks_up) || random::looks_up(values.as_bytes());
     let own = match looks_up {
-        true => Own::of(ctx, resolved).await?,
+        true => LookupSource::for_installation(ctx, resolved).await?,
         false => None,
     };
     let both = async |lookup: Option<&Lookup<'_>>| {
-        let text = rendered(ctx, resolved, inputs, &chart, is_upgrade, lookup).await?;
+        let text = run_helm_template(ctx, resolved, inputs, &chart, is_upgrade, lookup).await?;
         let again = match is_twice {
-            true => Some(rendered(ctx, resolved, inputs, &chart, is_upgrade, lookup).await?),
+            true => {
+                Some(run_helm_template(ctx, resolved, inputs, &chart, is_upgrade, lookup).await?)
+            }
             false => None,
         };
         Ok((text, again))
@@ -213,35 +217,35 @@ pub(crate) async fn renderings(
     let both = match &own {
         Some(own) => {
             let (lookup, questions) = Lookup::new(own.kinds());
-            own.during(questions, both(Some(&lookup))).await
+            own.answer_during(questions, both(Some(&lookup))).await
         }
         None => both(None).await,
     };
     let mut seen = match own {
-        Some(own) => own.seen()?,
-        None => Seen::default(),
+        Some(own) => own.into_summary()?,
+        None => LookupSummary::default(),
     };
-    seen.spelled_out(
+    seen.drop_chart_words(
         files
             .iter()
             .map(|file| file.bytes.as_slice())
             .chain([values.as_bytes()]),
     );
-    let mask = Mask::of(seen.secrets.iter());
+    let mask = SecretMask::from_values(seen.secrets.iter());
     let (text, again) = both.map_err(|error: OperationError| error.masked(&mask))?;
-    Ok(Renderings {
+    Ok(ChartRenderings {
         text,
         again,
-        seen,
+        lookups: seen,
         crds,
     })
 }
 
 /// Returns the files in `crds/` of the charts.
-fn crds(files: &[&File]) -> Vec<Section> {
+fn collect_crds(files: &[&PackagedFile]) -> Vec<TextSection> {
     let of_crds = |path: &str| path.starts_with("crds/") || path.contains("/crds/");
     let files = files.iter().filter(|file| of_crds(&file.path));
-    let sections = files.map(|file| Section {
+    let sections = files.map(|file| TextSection {
         file: file.path.clone(),
         bytes: file.bytes.clone(),
     });
@@ -251,7 +255,7 @@ fn crds(files: &[&File]) -> Vec<Section> {
 /// Collects the charts in a chart.
 fn unpack(package: &Package, depth: usize, inner: &mut Vec<Package>) {
     for file in package.files().iter().filter(|file| is_archive(file)) {
-        if depth < NESTED
+        if depth < MAX_NESTING
             && let Ok(chart) = addons_sources::archive::unpack(&file.bytes)
         {
             unpack(&chart, depth + 1, inner);
@@ -260,7 +264,7 @@ fn unpack(package: &Package, depth: usize, inner: &mut Vec<Package>) {
     }
 }
 
-fn is_archive(file: &File) -> bool {
+fn is_archive(file: &PackagedFile) -> bool {
     file.path.ends_with(".tgz")
 }
 
@@ -268,25 +272,25 @@ fn is_archive(file: &File) -> bool {
 ///
 /// # Errors
 /// As [`text`].
-pub(crate) async fn of_release(
+pub(crate) async fn render_for_release(
     ctx: &Context,
     resolved: &Resolved,
     inputs: &Inputs,
     chart: &CompleteChart,
-) -> Result<Text, OperationError> {
+) -> Result<RenderedText, OperationError> {
     let is_upgrade = resolved.occasion() == Occasion::Upgrade;
-    rendered(ctx, resolved, inputs, chart, is_upgrade, None).await
+    run_helm_template(ctx, resolved, inputs, chart, is_upgrade, None).await
 }
 
-async fn rendered(
+async fn run_helm_template(
     ctx: &Context,
     resolved: &Resolved,
     inputs: &Inputs,
     chart: &CompleteChart,
     is_upgrade: bool,
     lookup: Option<&Lookup<'_>>,
-) -> Result<Text, OperationError> {
-    let data = inputs.document(&Value::Null);
+) -> Result<RenderedText, OperationError> {
+    let data = inputs.template_document(&Value::Null);
     let Some(version) = kubernetes(&data) else {
         return Err(OperationError::NoKubernetesVersion);
     };
@@ -310,17 +314,17 @@ async fn rendered(
         timeout: ctx.time_to_render(),
         lookup,
     };
-    let work = Work::Render {
+    let work = Activity::Render {
         addon: resolved.entry.addon.clone(),
     };
-    ctx.emit(Event::Began(work.clone()));
+    ctx.emit(OperationEvent::Began(work.clone()));
     let helm = ctx.helm().await?;
     let text = {
-        let _slot = ctx.slot(resolved.wanted.spec.is_guard()).await;
+        let _slot = ctx.acquire_slot(resolved.wanted.spec.is_guard()).await;
         template(helm, &chart.package, &request).await
     };
-    ctx.emit(Event::Ended(work));
-    let mut text = Text::of_chart(text?);
+    ctx.emit(OperationEvent::Ended(work));
+    let mut text = RenderedText::from_chart(text?);
     text.warnings.clone_from(&chart.warnings);
     Ok(text)
 }

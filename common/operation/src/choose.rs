@@ -1,7 +1,11 @@
 //! Chooses the entry that fits, or explains why there is none.
 
-use common::catalogue::select::{self, ClusterFacts, Reason, Request, Rules, Selection};
-use common::catalogue::{Catalogue, Entry, Lost, Origin, held_elsewhere, label};
+use common::catalogue::select::{
+    self, ClusterVersions, EntryRequest, RejectionReason, Selection, SelectionRules,
+};
+use common::catalogue::{
+    Catalogue, CatalogueEntry, LostEntry, Origin, describe_lost_entry, version_label,
+};
 use common::nearest::nearest;
 
 use addons_versions::tolerant;
@@ -9,7 +13,7 @@ use addons_versions::tolerant;
 use crate::text::list_first;
 
 /// How many versions an error lists.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// Why there is no entry to install.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +39,7 @@ pub enum ChooseError {
         why: String,
     },
     /// The catalogue that was asked for lost the entry to another one (semantics 2.4).
-    #[error("{}", held_elsewhere(holder, name, version, catalogue))]
+    #[error("{}", describe_lost_entry(holder, name, version, catalogue))]
     Held {
         /// Name of the add-on.
         name: String,
@@ -72,12 +76,12 @@ pub enum ChooseError {
 /// [`ChooseError`].
 pub fn choose(
     catalogue: &Catalogue,
-    request: &Request<'_>,
-    facts: &ClusterFacts,
-    rules: Rules,
-) -> Result<(Entry, Selection), ChooseError> {
+    request: &EntryRequest<'_>,
+    facts: &ClusterVersions,
+    rules: SelectionRules,
+) -> Result<(CatalogueEntry, Selection), ChooseError> {
     check_read(catalogue, request.addon, request.catalogue)?;
-    check_held(catalogue, request, facts, rules)?;
+    check_holder(catalogue, request, facts, rules)?;
     let selection = select::select(catalogue, request, facts, rules);
     if let Some(entry) = selection.chosen.clone() {
         return Ok((entry, selection));
@@ -87,12 +91,12 @@ pub fn choose(
         let near = nearest(request.addon, catalogue.names());
         return Err(ChooseError::Unknown {
             name,
-            near: near.map(|near| format!("{near}{}", held_by(catalogue, near))),
+            near: near.map(|near| format!("{near}{}", describe_holder(catalogue, near))),
             nothing: catalogue.entries.is_empty() && catalogue.lost.is_empty(),
         });
     }
     if let Some(version) = request.version {
-        let of_catalogue = |entry: &&Entry| {
+        let of_catalogue = |entry: &&CatalogueEntry| {
             request.catalogue.is_none_or(
                 |wanted| matches!(&*entry.origin, Origin::Catalogue { name, .. } if name == wanted),
             )
@@ -106,7 +110,10 @@ pub fn choose(
                 versions.push(found.clone());
             }
         }
-        if !versions.iter().any(|found| tolerant::same(version, found)) {
+        if !versions
+            .iter()
+            .any(|found| tolerant::is_same(version, found))
+        {
             return Err(ChooseError::NoSuchVersion {
                 name,
                 version: version.to_owned(),
@@ -115,7 +122,7 @@ pub fn choose(
         }
     }
     Err(ChooseError::DoesNotFit {
-        details: details(&selection, request),
+        details: describe_rejections(&selection, request),
         name,
     })
 }
@@ -126,7 +133,7 @@ pub(crate) fn check_read(
     addon: &str,
     catalogue: Option<&str>,
 ) -> Result<(), ChooseError> {
-    match known.unread(addon, catalogue) {
+    match known.find_unread(addon, catalogue) {
         None => Ok(()),
         Some(unread) => Err(ChooseError::Unread {
             name: addon.to_owned(),
@@ -137,11 +144,11 @@ pub(crate) fn check_read(
 }
 
 /// Refuses to choose from a catalogue that lost the right entry to another one: an older entry would be chosen, or none (semantics 2.4).
-fn check_held(
+fn check_holder(
     known: &Catalogue,
-    request: &Request<'_>,
-    facts: &ClusterFacts,
-    rules: Rules,
+    request: &EntryRequest<'_>,
+    facts: &ClusterVersions,
+    rules: SelectionRules,
 ) -> Result<(), ChooseError> {
     let named = request.catalogue.or(known.name.as_deref());
     let Some(catalogue) = named.filter(|_| !known.lost.is_empty()) else {
@@ -150,16 +157,16 @@ fn check_held(
     let lost = known.lost.iter().map(|lost| &lost.entry);
     // In a tie, the last one is chosen: the entry that the catalogue holds.
     let choice = select::choose(lost.chain(&known.entries), request, facts, rules);
-    let is_chosen = |lost: &&Lost| {
+    let is_chosen = |lost: &&LostEntry| {
         choice
             .chosen
             .is_some_and(|it| std::ptr::eq(it, &lost.entry))
     };
     match known.lost.iter().find(is_chosen) {
         None => Ok(()),
-        Some(Lost { entry, holder }) => Err(ChooseError::Held {
+        Some(LostEntry { entry, holder }) => Err(ChooseError::Held {
             name: entry.addon.clone(),
-            version: label(&entry.version.version, &entry.version.id),
+            version: version_label(&entry.version.version, &entry.version.id),
             catalogue: catalogue.to_owned(),
             holder: holder.clone(),
         }),
@@ -170,7 +177,7 @@ fn check_held(
 fn others(versions: &[String]) -> String {
     match versions {
         [] => String::new(),
-        versions => format!("; it has {}", list_first(versions, LISTED)),
+        versions => format!("; it has {}", list_first(versions, MAX_LISTED)),
     }
 }
 
@@ -184,7 +191,7 @@ pub(crate) fn meant(near: Option<&str>, nothing: bool) -> String {
 }
 
 /// Returns ` (catalogue NAME)` if a catalogue in the cluster holds the add-on, in the words of the webhook.
-fn held_by(catalogue: &Catalogue, addon: &str) -> String {
+fn describe_holder(catalogue: &Catalogue, addon: &str) -> String {
     let mut entries = catalogue.entries.iter();
     match entries.find(|entry| entry.addon == addon) {
         Some(entry) if matches!(*entry.origin, Origin::Catalogue { .. }) => {
@@ -195,10 +202,12 @@ fn held_by(catalogue: &Catalogue, addon: &str) -> String {
 }
 
 /// Returns one line for each entry that could have been meant, ten at most.
-fn details(selection: &Selection, request: &Request<'_>) -> String {
+fn describe_rejections(selection: &Selection, request: &EntryRequest<'_>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for rejection in &selection.rejections {
-        if rejection.reason == Reason::NotAskedFor && request.version.is_some() && lines.len() >= 10
+        if rejection.reason == RejectionReason::NotAskedFor
+            && request.version.is_some()
+            && lines.len() >= 10
         {
             continue;
         }
@@ -241,14 +250,14 @@ mod tests {
                 ..AddonCatalogueSpec::default()
             };
             let location = "index.yaml".to_owned();
-            let catalogue = Catalogue::of_spec(&spec, Origin::Index { location });
-            let request = Request {
+            let catalogue = Catalogue::from_spec(&spec, Origin::Index { location });
+            let request = EntryRequest {
                 addon: "hello",
                 version: Some("1.2.0"),
-                ..Request::default()
+                ..EntryRequest::default()
             };
-            let facts = ClusterFacts::default();
-            let chosen = choose(&catalogue, &request, &facts, Rules::Auto);
+            let facts = ClusterVersions::default();
+            let chosen = choose(&catalogue, &request, &facts, SelectionRules::Auto);
             chosen.map(drop).map_err(|error| error.to_string())
         };
         assert_eq!(said(&["1.0.0", "v1.2"]), Ok(()));
@@ -284,17 +293,17 @@ mod tests {
         let all = [made("a", &["1.0.0", "2.0.0"]), made("b", &["v2", "0.9.0"])];
         let said = |version, catalogue| {
             let known = match catalogue {
-                Some(name) => Catalogue::of_named(&all, name),
-                None => Catalogue::of_objects(&all),
+                Some(name) => Catalogue::from_named(&all, name),
+                None => Catalogue::from_objects(&all),
             };
-            let request = Request {
+            let request = EntryRequest {
                 addon: "web",
                 version,
                 catalogue,
-                ..Request::default()
+                ..EntryRequest::default()
             };
-            let facts = ClusterFacts::default();
-            match choose(&known, &request, &facts, Rules::Auto) {
+            let facts = ClusterVersions::default();
+            match choose(&known, &request, &facts, SelectionRules::Auto) {
                 Ok((entry, _)) => format!("{} {}", entry.origin, entry.version.version),
                 Err(error) => error.to_string(),
             }
@@ -319,12 +328,18 @@ mod tests {
             );
         }
         let none = [made("a", &["1.0.0"]), made("b", &["1.0.0"])];
-        let known = Catalogue::of_named(&none, "b");
-        let request = Request {
+        let known = Catalogue::from_named(&none, "b");
+        let request = EntryRequest {
             addon: "dns",
-            ..Request::default()
+            ..EntryRequest::default()
         };
-        let error = choose(&known, &request, &ClusterFacts::default(), Rules::Auto).unwrap_err();
+        let error = choose(
+            &known,
+            &request,
+            &ClusterVersions::default(),
+            SelectionRules::Auto,
+        )
+        .unwrap_err();
         assert_eq!(error.to_string(), "no add-on named dns");
     }
 }

@@ -17,37 +17,37 @@ use std::time::{Duration, Instant};
 use addons_engine::{Cluster, secret, template_facts};
 use addons_helm::Helm;
 use addons_helm::template::TIMEOUT;
-use addons_render::facts::{Facts, Overlays};
-use addons_sources::cache::Cache;
+use addons_render::facts::{FactOverlays, TemplateFacts};
+use addons_sources::cache::SourceCache;
 use addons_sources::credentials::Credentials;
 use addons_sources::reach::OpenedPlaces;
-use addons_sources::{Access, Reach};
+use addons_sources::{Reach, SourceAccess};
 use common::catalogue::Catalogue;
 use common::catalogue::author::Author;
-use common::catalogue::select::{ClusterFacts, Rules};
+use common::catalogue::select::{ClusterVersions, SelectionRules};
 use common::manifest::yaml::DuplicateKeys;
 use futures::future::BoxFuture;
 use semver::Version;
 use tokio::sync::{Mutex, OnceCell, SemaphorePermit};
 
 use crate::error::{BoxError, OperationError, within};
-use crate::event::{Event, Finding};
+use crate::event::{Finding, OperationEvent};
 use crate::jail::{self, Jail};
-use crate::kops::record::Records;
-use target::{Target, Uid};
+use crate::kops::record::KopsRecordCache;
+use target::{ClusterTarget, ClusterUid};
 
-pub use contents::Contents;
-pub use indexes::Index;
+pub use contents::CatalogueContents;
+pub use indexes::IndexLocation;
 
 /// Settings of a [`Context`]. All of them are passed in: nothing is read from the environment.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ContextSettings {
     /// The namespace of catalogues and of the records of catalogue entries.
     pub system_namespace: String,
     /// The only namespace whose installations are selected; `None` = every namespace.
     pub namespace: Option<String>,
     /// Which rules choose between versions.
-    pub rules: Rules,
+    pub rules: SelectionRules,
     /// Whether problems that are otherwise warnings are errors: repeated keys, templates that print a missing value.
     pub strict: bool,
     /// Whether sources are read only from the cache.
@@ -74,7 +74,7 @@ pub struct Settings {
     pub holder: String,
 }
 
-impl Settings {
+impl ContextSettings {
     /// Returns the namespace of the records of a command: the one that was asked for, else the system namespace (semantics 5).
     #[must_use]
     pub fn records_namespace(&self) -> &str {
@@ -91,7 +91,7 @@ pub enum Offer {
     /// One AddonCatalogue of the cluster.
     Catalogue(String),
     /// Kops indexes or catalogue files, as if they were one, in this order.
-    Indexes(Vec<Index>),
+    Indexes(Vec<IndexLocation>),
     /// Nothing: the add-ons are in a directory, which has no entries.
     Nothing,
 }
@@ -100,40 +100,40 @@ pub enum Offer {
 pub type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<Cluster, BoxError>> + Send + Sync>;
 
 /// The receiver of events.
-pub(crate) type Events = Arc<dyn Fn(Event) + Send + Sync>;
+pub(crate) type EventSink = Arc<dyn Fn(OperationEvent) + Send + Sync>;
 
 /// One cluster, its sources and helm.
 pub struct Context {
-    settings: Settings,
+    settings: ContextSettings,
     connect: Option<Arc<Connect>>,
     home: Arc<OnceCell<Arc<Cluster>>>,
-    target: Arc<OnceCell<Target>>,
+    target: Arc<OnceCell<ClusterTarget>>,
     pool: Arc<pool::Pool>,
-    version: OnceCell<ClusterFacts>,
+    version: OnceCell<ClusterVersions>,
     kkp: OnceCell<Option<Version>>,
-    pub(crate) cluster_uid: Arc<OnceCell<Uid>>,
-    events: Events,
-    catalogues: Arc<contents::Catalogues>,
-    files: Arc<contents::Files>,
-    policies: Arc<policies::Known>,
+    pub(crate) cluster_uid: Arc<OnceCell<ClusterUid>>,
+    events: EventSink,
+    catalogues: Arc<contents::CatalogueCache>,
+    files: Arc<contents::CatalogueFileCache>,
+    policies: Arc<policies::PolicyCache>,
     indexes: Mutex<BTreeMap<(String, Author), Arc<Catalogue>>>,
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
-    template_facts: OnceCell<Facts>,
-    overlays: Mutex<BTreeMap<String, Overlays>>,
-    pub(crate) kops: Records,
+    template_facts: OnceCell<TemplateFacts>,
+    overlays: Mutex<BTreeMap<String, FactOverlays>>,
+    pub(crate) kops: KopsRecordCache,
     helm: OnceCell<Helm>,
     api_versions: OnceCell<Vec<String>>,
-    fetched: Cache,
+    fetched: SourceCache,
     /// When the first rendering began, which excludes the time of questions before it. A rollback resets it.
     rendering: std::sync::Mutex<Option<Instant>>,
 }
 
-impl Default for Settings {
+impl Default for ContextSettings {
     fn default() -> Self {
         Self {
             system_namespace: common::api::names::SYSTEM_NAMESPACE.to_owned(),
             namespace: None,
-            rules: Rules::Auto,
+            rules: SelectionRules::Auto,
             strict: false,
             offline: false,
             cache: None,
@@ -152,7 +152,7 @@ impl Default for Settings {
 impl Context {
     /// Creates a context with a cluster.
     #[must_use]
-    pub fn new(cluster: Cluster, settings: Settings) -> Self {
+    pub fn new(cluster: Cluster, settings: ContextSettings) -> Self {
         Self {
             home: Arc::new(OnceCell::new_with(Some(Arc::new(cluster)))),
             ..Self::build(None, settings)
@@ -162,21 +162,21 @@ impl Context {
     /// Creates a context that connects to its cluster when that is first needed: reading an index for a given version of Kubernetes needs
     /// no cluster.
     #[must_use]
-    pub fn connecting(connect: Connect, settings: Settings) -> Self {
+    pub fn connecting(connect: Connect, settings: ContextSettings) -> Self {
         Self::build(Some(connect), settings)
     }
 
     /// Sends every event to `events`.
     #[must_use]
-    pub fn on_event(mut self, events: impl Fn(Event) + Send + Sync + 'static) -> Self {
+    pub fn on_event(mut self, events: impl Fn(OperationEvent) + Send + Sync + 'static) -> Self {
         self.events = Arc::new(events);
         self
     }
 
-    fn build(connect: Option<Connect>, settings: Settings) -> Self {
+    fn build(connect: Option<Connect>, settings: ContextSettings) -> Self {
         let folder = settings.cache.as_ref();
         Self {
-            fetched: Cache::new(folder.map(|folder| folder.join("sources"))),
+            fetched: SourceCache::new(folder.map(|folder| folder.join("sources"))),
             settings,
             connect: connect.map(Arc::new),
             home: Arc::default(),
@@ -193,7 +193,7 @@ impl Context {
             credentials: Mutex::new(BTreeMap::new()),
             template_facts: OnceCell::new(),
             overlays: Mutex::new(BTreeMap::new()),
-            kops: Records::default(),
+            kops: KopsRecordCache::default(),
             helm: OnceCell::new(),
             api_versions: OnceCell::new(),
             rendering: std::sync::Mutex::default(),
@@ -202,7 +202,7 @@ impl Context {
 
     /// The settings.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ContextSettings {
         &self.settings
     }
 
@@ -219,7 +219,7 @@ impl Context {
     }
 
     /// Gives a rollback the whole time limit again.
-    pub(crate) fn start_again(&self) {
+    pub(crate) fn restart_render_time(&self) {
         *self
             .rendering
             .lock()
@@ -228,8 +228,8 @@ impl Context {
 
     /// Returns the access to a source, without credentials from a Secret.
     #[must_use]
-    pub fn access<'a>(&'a self, reach: &'a Reach) -> Access<'a> {
-        Access {
+    pub fn access<'a>(&'a self, reach: &'a Reach) -> SourceAccess<'a> {
+        SourceAccess {
             cache: &self.fetched,
             offline: self.settings.offline,
             hash: None,
@@ -247,9 +247,9 @@ impl Context {
     }
 
     /// Waits for a slot for rendering in another process, if these are limited. The slot is held while the installation is rendered.
-    pub(crate) async fn slot(&self, is_guard: bool) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn acquire_slot(&self, is_guard: bool) -> Option<SemaphorePermit<'_>> {
         let jail = self.settings.jail.as_ref()?;
-        jail.slot(is_guard).await
+        jail.acquire_slot(is_guard).await
     }
 
     /// Returns how a repeated key in a manifest is handled.
@@ -262,16 +262,16 @@ impl Context {
         }
     }
 
-    pub(crate) fn events(&self) -> Events {
+    pub(crate) fn events(&self) -> EventSink {
         Arc::clone(&self.events)
     }
 
-    pub(crate) fn emit(&self, event: Event) {
+    pub(crate) fn emit(&self, event: OperationEvent) {
         (self.events)(event);
     }
 
-    pub(crate) fn find(&self, finding: Finding) {
-        self.emit(Event::Found(finding));
+    pub(crate) fn report_finding(&self, finding: Finding) {
+        self.emit(OperationEvent::Finding(finding));
     }
 
     /// Returns the credentials of a Secret, which is read once.
@@ -292,7 +292,7 @@ impl Context {
             format!("the source needs Secret {namespace}/{name} of the cluster")
         })?;
         let secret = if namespace == self.settings.system_namespace {
-            secret::of_source(cluster, namespace, name).await?
+            secret::get_with_own_rights(cluster, namespace, name).await?
         } else {
             secret::get(cluster, namespace, name).await?
         };
@@ -306,20 +306,20 @@ impl Context {
     }
 
     /// Returns the facts of the cluster, for templates.
-    pub(crate) async fn template_facts(&self) -> Result<&Facts, OperationError> {
+    pub(crate) async fn template_facts(&self) -> Result<&TemplateFacts, OperationError> {
         let read = || async { Ok(template_facts::read(self.cluster().await?).await?) };
         self.template_facts.get_or_try_init(read).await
     }
 
     /// Returns the template data that users add in the namespace of an installation.
-    pub(crate) async fn overlays(&self, namespace: &str) -> Result<Overlays, OperationError> {
+    pub(crate) async fn overlays(&self, namespace: &str) -> Result<FactOverlays, OperationError> {
         let mut known = self.overlays.lock().await;
         if let Some(overlays) = known.get(namespace) {
             return Ok(overlays.clone());
         }
         let is_of_system = namespace == self.settings.system_namespace;
         let cluster = self.cluster().await?;
-        let overlays = template_facts::overlays(cluster, namespace, is_of_system).await?;
+        let overlays = template_facts::read_overlays(cluster, namespace, is_of_system).await?;
         known.insert(namespace.to_owned(), overlays.clone());
         Ok(overlays)
     }

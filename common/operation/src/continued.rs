@@ -1,7 +1,7 @@
 //! The command that continues an operation that was interrupted or failed.
 
 use addons_plan::choices::Choices;
-use addons_plan::continuation::{Continuation, Next};
+use addons_plan::continuation::{Continuation, NextCommand};
 use addons_plan::prune::KeptKind;
 use addons_plan::prune::limit::PruneLimit;
 use common::api::names::InstallationName;
@@ -21,18 +21,18 @@ pub fn command(continuation: &Continuation, installation: &InstallationName) -> 
         version.map_or_else(String::new, |version| format!("@{}", shell_word(version)))
     };
     let (verb, more) = match next {
-        Next::Sync(directory) => ("sync", shell_word(directory)),
-        Next::Upgrade(version) => ("upgrade", at(version)),
-        Next::Rollback(revision) => (
+        NextCommand::Sync(directory) => ("sync", shell_word(directory)),
+        NextCommand::Upgrade(version) => ("upgrade", at(version)),
+        NextCommand::Rollback(revision) => (
             "rollback",
             revision.map_or_else(String::new, |revision| format!(" {revision}")),
         ),
-        Next::Adopt(version) => ("adopt", at(version)),
-        Next::Uninstall => ("uninstall", String::new()),
-        Next::Release => ("adopt --release", String::new()),
+        NextCommand::Adopt(version) => ("adopt", at(version)),
+        NextCommand::Uninstall => ("uninstall", String::new()),
+        NextCommand::Release => ("adopt --release", String::new()),
     };
     let mut line = match next {
-        Next::Sync(_) => format!("kubectl addons {verb} {more}"),
+        NextCommand::Sync(_) => format!("kubectl addons {verb} {more}"),
         _ => format!("kubectl addons {verb} {name}{more} -n {namespace}"),
     };
     for flag in flags(next, choices) {
@@ -43,19 +43,22 @@ pub fn command(continuation: &Continuation, installation: &InstallationName) -> 
 }
 
 /// Returns the flags of the choices that the command accepts.
-fn flags(next: &Next, choices: &Choices) -> Vec<String> {
+fn flags(next: &NextCommand, choices: &Choices) -> Vec<String> {
     let mut flags = Vec::new();
     let mut add = |is_said: bool, flag: &str| {
         if is_said {
             flags.push(flag.to_owned());
         }
     };
-    let applies = matches!(next, Next::Upgrade(_) | Next::Rollback(_) | Next::Sync(_));
-    let upgrades = matches!(next, Next::Upgrade(_));
+    let applies = matches!(
+        next,
+        NextCommand::Upgrade(_) | NextCommand::Rollback(_) | NextCommand::Sync(_)
+    );
+    let upgrades = matches!(next, NextCommand::Upgrade(_));
     add(upgrades && choices.repair, "--repair");
     add(upgrades && choices.allow_downgrade, "--allow-downgrade");
-    add(*next == Next::Uninstall && choices.keep, "--keep");
-    let deletes = applies || *next == Next::Uninstall && !choices.keep;
+    add(*next == NextCommand::Uninstall && choices.keep, "--keep");
+    let deletes = applies || *next == NextCommand::Uninstall && !choices.keep;
     for (kind, flag) in [
         (KeptKind::CustomResourceDefinition, "--delete-crds"),
         (KeptKind::Namespace, "--delete-namespaces"),
@@ -120,12 +123,12 @@ mod tests {
         let version = || Some("1.0.0".to_owned());
         for (next, choices, expected) in [
             (
-                Next::Upgrade(version()),
+                NextCommand::Upgrade(version()),
                 &choices,
                 r"upgrade web@1.0.0 -n shop --repair --allow-downgrade --delete-crds --delete-volumes --recreate Service/web --recreate 'Job/it'\''s' --migrate-stored-versions --force",
             ),
             (
-                Next::Rollback(Some(2)),
+                NextCommand::Rollback(Some(2)),
                 &Choices {
                     allow_prune: PruneLimit::ALL,
                     ..Choices::default()
@@ -133,32 +136,32 @@ mod tests {
                 "rollback web 2 -n shop --allow-prune 100%",
             ),
             (
-                Next::Uninstall,
+                NextCommand::Uninstall,
                 &choices,
                 "uninstall web -n shop --delete-crds --delete-volumes --force",
             ),
             (
-                Next::Uninstall,
+                NextCommand::Uninstall,
                 &keeps,
                 "uninstall web -n shop --keep --force",
             ),
             (
-                Next::Adopt(version()),
+                NextCommand::Adopt(version()),
                 &choices,
                 "adopt web@1.0.0 -n shop --force",
             ),
             (
-                Next::Release,
+                NextCommand::Release,
                 &choices,
                 "adopt --release web -n shop --force",
             ),
             (
-                Next::Upgrade(None),
+                NextCommand::Upgrade(None),
                 &Choices::default(),
                 "upgrade web -n shop",
             ),
             (
-                Next::Sync("/srv/a b".to_owned()),
+                NextCommand::Sync("/srv/a b".to_owned()),
                 &Choices::default(),
                 "sync '/srv/a b'",
             ),
@@ -204,7 +207,7 @@ mod tests {
             ("release", record(srv, None), "adopt --release web -n shop"),
             ("unheard-of", record(None, None), "upgrade web -n shop"),
         ] {
-            let next = Continuation::of(&record, verb, Some(&target));
+            let next = Continuation::from_record(&record, verb, Some(&target));
             let installation = InstallationName {
                 namespace: "shop".to_owned(),
                 name: "web".to_owned(),

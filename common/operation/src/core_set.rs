@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use addons_clusters::core_set::document::{KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_rollout};
 use addons_clusters::core_set::expression::STACK;
-use addons_clusters::core_set::rollout::Waves;
+use addons_clusters::core_set::rollout::CoreRollout;
 use addons_clusters::core_set::{
-    CoreAddon, CoreDocument, CoreSet, Decision, ExpressionError, Profile, Unknown, decide,
+    CoreAddon, CoreAddonDecision, CoreDocument, CoreSet, ExpressionError, Profile, UnknownCoreSet,
+    decide,
 };
 use addons_engine::{config_map, template_facts};
-use addons_render::facts::{Facts, document};
-use common::api::installation::{AddonInstallation, Reconcile};
+use addons_render::facts::{TemplateFacts, template_data};
+use common::api::installation::{AddonInstallation, ReconcilePolicy};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
 use common::catalogue::content::{self, ContentError};
-use common::catalogue::select::Request;
+use common::catalogue::select::EntryRequest;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -32,20 +33,20 @@ use crate::resolved::Resolved;
 use crate::verdict;
 
 /// The time limit for evaluating the conditions of all rules.
-const BOUND: Duration = Duration::from_secs(5);
+const EVALUATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The core set of one cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterCore {
     /// The decisions on the rules and the list; empty if a ConfigMap cannot be used.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<CoreAddonDecision>,
     /// The set.
-    pub set: Result<CoreSet, Unknown>,
+    pub set: Result<CoreSet, UnknownCoreSet>,
 }
 
 /// The content of the two ConfigMaps; a field is `None` if its ConfigMap or key is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Texts {
+pub struct CoreSetTexts {
     /// The rules.
     pub rules: Option<String>,
     /// The waves in which a change reaches the clusters.
@@ -54,7 +55,7 @@ pub struct Texts {
     pub addons: Option<String>,
 }
 
-impl Texts {
+impl CoreSetTexts {
     /// Reads the ConfigMaps from the system namespace with the client's own rights, in two concurrent requests.
     ///
     /// # Errors
@@ -80,7 +81,7 @@ impl Texts {
     ///
     /// # Errors
     /// [`Unknown::Malformed`].
-    pub fn rollout(&self) -> Result<Waves, Unknown> {
+    pub fn rollout(&self) -> Result<CoreRollout, UnknownCoreSet> {
         read_rollout(self.rollout.as_deref())
     }
 
@@ -99,29 +100,30 @@ impl ClusterCore {
     /// A fact cannot be read: the server does not answer, or the ConfigMap `addon-template-data` cannot be used.
     pub async fn read(
         facts: &Context,
-        texts: Texts,
+        texts: CoreSetTexts,
         labels: BTreeMap<String, String>,
     ) -> Result<Self, OperationError> {
         let namespace = facts.settings().records_namespace();
-        let stated = template_facts::stated(facts.home().await?, namespace).await?;
-        let profile = |known: &Facts| {
-            let data = document(known, &stated, &json!({}));
-            Profile::of(namespace, labels.clone(), &data)
+        let stated = template_facts::read_stated(facts.home().await?, namespace).await?;
+        let profile = |known: &TemplateFacts| {
+            let data = template_data(known, &stated, &json!({}));
+            Profile::from_template_data(namespace, labels.clone(), &data)
         };
-        let known = Facts {
-            version: version(facts).await?,
-            ..Facts::default()
+        let known = TemplateFacts {
+            version: kubernetes_version(facts).await?,
+            ..TemplateFacts::default()
         };
-        let mut decided = decisions(texts.clone(), profile(&known)).await;
-        let lacks =
-            |decision: &Decision| matches!(decision.holds, Err(ExpressionError::NotKnown(_)));
+        let mut decided = evaluate_rules(texts.clone(), profile(&known)).await;
+        let lacks = |decision: &CoreAddonDecision| {
+            matches!(decision.holds, Err(ExpressionError::NotKnown(_)))
+        };
         if decided.as_ref().is_ok_and(|all| all.iter().any(lacks)) {
             let known = facts.template_facts().await?;
-            decided = decisions(texts, profile(known)).await;
+            decided = evaluate_rules(texts, profile(known)).await;
         }
         Ok(match decided {
             Ok(decisions) => Self {
-                set: CoreSet::of(&decisions),
+                set: CoreSet::from_decisions(&decisions),
                 decisions,
             },
             Err(unknown) => Self {
@@ -133,15 +135,18 @@ impl ClusterCore {
 }
 
 /// Returns the version as templates have it: without pre-release and build metadata.
-async fn version(ctx: &Context) -> Result<String, OperationError> {
-    let found = ctx.version().await?.kubernetes;
+async fn kubernetes_version(ctx: &Context) -> Result<String, OperationError> {
+    let found = ctx.cluster_facts().await?.kubernetes;
     let text = found.map(|found| format!("{}.{}.{}", found.major, found.minor, found.patch));
     Ok(text.unwrap_or_default())
 }
 
 /// Evaluates the rules on a thread with a large stack, within a time limit. A thread that takes longer ends by itself, because the cost of
 /// a condition is limited.
-async fn decisions(texts: Texts, profile: Profile) -> Result<Vec<Decision>, Unknown> {
+async fn evaluate_rules(
+    texts: CoreSetTexts,
+    profile: Profile,
+) -> Result<Vec<CoreAddonDecision>, UnknownCoreSet> {
     let (send, decided) = oneshot::channel();
     texts.rollout()?;
     let evaluate = move || {
@@ -150,13 +155,13 @@ async fn decisions(texts: Texts, profile: Profile) -> Result<Vec<Decision>, Unkn
     };
     let thread = std::thread::Builder::new().stack_size(STACK);
     if thread.spawn(evaluate).is_err() {
-        return Err(Unknown::NotEvaluated);
+        return Err(UnknownCoreSet::NotEvaluated);
     }
-    match timeout(BOUND, decided).await {
+    match timeout(EVALUATION_TIMEOUT, decided).await {
         Ok(Ok(decided)) => decided,
-        Ok(Err(_)) => Err(Unknown::NotEvaluated),
-        Err(_) => Err(Unknown::TimedOut {
-            seconds: BOUND.as_secs(),
+        Ok(Err(_)) => Err(UnknownCoreSet::NotEvaluated),
+        Err(_) => Err(UnknownCoreSet::TimedOut {
+            seconds: EVALUATION_TIMEOUT.as_secs(),
         }),
     }
 }
@@ -171,26 +176,26 @@ impl Resolver<'_> {
         name: &InstallationName,
         addon: &CoreAddon,
     ) -> Result<AddonInstallation, OperationError> {
-        let mut resolved = self.core_resolved(name, addon).await?;
-        verdict::fill_in(&mut resolved, &self.facts)?;
+        let mut resolved = self.resolve_core(name, addon).await?;
+        verdict::fill_in_defaults(&mut resolved, &self.facts)?;
         Ok(resolved.wanted)
     }
 
     /// As [`Resolver::core_record`], before defaults are filled in.
-    async fn core_resolved(
+    async fn resolve_core(
         &self,
         name: &InstallationName,
         addon: &CoreAddon,
     ) -> Result<Resolved, OperationError> {
         let catalogue = self.ctx.catalogue(&self.offer).await?;
-        let request = Request {
+        let request = EntryRequest {
             addon: &addon.name,
             version: addon.version.as_deref(),
             id: None,
             catalogue: addon.catalogue.as_deref(),
         };
         let rules = self.ctx.settings().rules;
-        let guarded = content::guarded(&catalogue, &addon.name, addon.digest.as_deref());
+        let guarded = content::select_guarded(&catalogue, &addon.name, addon.digest.as_deref());
         let chosen = choose(&guarded, &request, &self.facts.cluster, rules);
         let (entry, selection) = chosen.map_err(|error| {
             // The error names an entry that other catalogues have, so that it can be listed.
@@ -203,7 +208,7 @@ impl Resolver<'_> {
         resolved.pin();
         let spec = &mut resolved.wanted.spec;
         spec.core_addon = true;
-        spec.reconcile = Reconcile::Ensure;
+        spec.reconcile = ReconcilePolicy::Ensure;
         spec.values = addon.values.clone().map(Value::Object);
         resolved.accept_content()?;
         Ok(resolved)

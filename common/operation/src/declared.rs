@@ -3,7 +3,7 @@
 
 use common::api::installation::AddonInstallation;
 use common::api::names::{InstallationName, LABEL_SET};
-use common::catalogue::select::Request;
+use common::catalogue::select::EntryRequest;
 use kube::ResourceExt as _;
 
 use crate::choose::choose;
@@ -12,7 +12,7 @@ use crate::error::{MemberError, OperationError};
 use crate::event::Finding;
 use crate::intent::{DeclaredSet, Edits};
 use crate::origin::catalogue_of;
-use crate::plan::may_go;
+use crate::plan::may_uninstall;
 use crate::records::name_of;
 use crate::resolve::{Answers, Resolution, Resolver};
 use crate::resolved::Resolved;
@@ -28,7 +28,7 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// [`MemberError::MostlyGone`].
-    pub(crate) async fn declared(
+    pub(crate) async fn resolve_set(
         &self,
         set: &DeclaredSet,
         resolution: &mut Resolution,
@@ -41,14 +41,17 @@ impl Resolver<'_> {
             };
             let existing = self.records.get(&name);
             if existing.is_some_and(|record| record.spec.suspend) {
-                self.ctx.find(Finding::Suspended(name));
+                self.ctx.report_finding(Finding::Suspended(name));
                 continue;
             }
             let member = set.name.as_deref();
             let called = name.name.clone();
-            resolution.add(&called, self.member(name, one, member, answers).await);
+            resolution.add(
+                &called,
+                self.resolve_member(name, one, member, answers).await,
+            );
         }
-        resolution.gone = self.left(set)?;
+        resolution.to_uninstall = self.find_removed_members(set)?;
         Ok(())
     }
 
@@ -56,11 +59,14 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// [`MemberError::MostlyGone`].
-    pub(crate) fn left(&self, set: &DeclaredSet) -> Result<Vec<AddonInstallation>, MemberError> {
+    pub(crate) fn find_removed_members(
+        &self,
+        set: &DeclaredSet,
+    ) -> Result<Vec<AddonInstallation>, MemberError> {
         let (Some(name), Some(allowed)) = (&set.name, set.prune) else {
             return Ok(Vec::new());
         };
-        let records = self.records.within(Some(self.namespace()));
+        let records = self.records.in_namespace(Some(self.namespace()));
         let members: Vec<&AddonInstallation> = records
             .filter(|record| set_of(record) == Some(name))
             .collect();
@@ -69,7 +75,9 @@ impl Resolver<'_> {
             !installations.any(|one| one.metadata.name == record.metadata.name)
         };
         let gone = members.iter().copied().filter(is_gone);
-        let gone: Vec<_> = gone.filter(|record| may_go(self.ctx, record)).collect();
+        let gone: Vec<_> = gone
+            .filter(|record| may_uninstall(self.ctx, record))
+            .collect();
         if !allowed.admits(gone.len(), members.len()) {
             return Err(MemberError::MostlyGone {
                 set: name.clone(),
@@ -84,7 +92,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves one installation of a set. `member` is the name of the set, if it has one.
-    async fn member(
+    async fn resolve_member(
         &self,
         name: InstallationName,
         declared: &AddonInstallation,
@@ -125,7 +133,7 @@ impl Resolver<'_> {
             }
         }
         if let Some(index) = &mut spec.addon_ref.index {
-            *index = Context::location(index)?;
+            *index = Context::absolute_location(index)?;
         }
         let mut wanted = AddonInstallation {
             spec,
@@ -140,7 +148,7 @@ impl Resolver<'_> {
             wanted.metadata.generation = same.metadata.generation;
         }
         let reference = &wanted.spec.addon_ref;
-        let request = Request {
+        let request = EntryRequest {
             addon: &reference.name,
             version: reference.version.as_deref(),
             id: reference.id.as_deref(),
@@ -152,10 +160,10 @@ impl Resolver<'_> {
             OperationError::NoIndex { error, .. } if existing.is_none() => *error,
             error => error,
         })?;
-        let fit = self.ctx.fit_for(catalogue.versions()).await?;
+        let fit = self.ctx.cluster_facts_for(catalogue.versions()).await?;
         let rules = self.ctx.settings().rules;
         let (entry, selection) = choose(&catalogue, &request, &fit, rules)?;
-        self.warn(&entry, &selection.warnings);
+        self.report_warnings(&entry, &selection.warnings);
         let mut resolved = Resolved::new(name, existing, entry, selection.rules);
         resolved.is_asked_for = reference.version.is_some();
         resolved.wanted.spec = wanted.spec;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use addons_engine::crds::{self, Installed};
+use addons_engine::crds::{self, CrdResult};
 use addons_engine::{EngineError, local};
 use common::manifest::key::ObjectKey;
 
 use crate::builtin;
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::event::Event;
+use crate::event::OperationEvent;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -22,7 +22,7 @@ pub async fn ensure(ctx: &Context, allowed: bool) -> Result<(), OperationError> 
         return Err(EngineError::NotInitialised.into());
     }
     for (definition, done) in install(ctx).await? {
-        ctx.emit(Event::Defined { definition, done });
+        ctx.emit(OperationEvent::Defined { definition, done });
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ pub async fn ensure(ctx: &Context, allowed: bool) -> Result<(), OperationError> 
 ///
 /// # Errors
 /// The server refuses, or a definition is not served in time.
-pub async fn install(ctx: &Context) -> Result<Vec<(ObjectKey, Installed)>, OperationError> {
+pub async fn install(ctx: &Context) -> Result<Vec<(ObjectKey, CrdResult)>, OperationError> {
     let cluster = ctx.home().await?;
     let installed = crds::install(cluster, &builtin::definitions()?, TIMEOUT).await?;
     local::ensure(cluster, &ctx.settings().system_namespace).await?;

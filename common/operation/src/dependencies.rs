@@ -1,7 +1,7 @@
 //! The dependencies of a chart in a folder, which are fetched with it, so that one hash covers both.
 
 use addons_render::chart::Chart;
-use addons_render::chart::lock::Pinned;
+use addons_render::chart::lock::PinnedDependency;
 use addons_render::package::Package;
 use addons_sources::archive;
 use addons_sources::dependency::ParentSource;
@@ -9,7 +9,7 @@ use common::api::catalogue::Method;
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::event::{Event, Work};
+use crate::event::{Activity, OperationEvent};
 use crate::resolved::Resolved;
 
 /// Returns the package with the charts that its lock file names, and these charts. Returns `None` if there are none or the package is not
@@ -22,7 +22,7 @@ pub(crate) async fn fetch(
     resolved: &Resolved,
     package: &Package,
     parent: &ParentSource<'_>,
-) -> Result<Option<(Package, Vec<Pinned>)>, OperationError> {
+) -> Result<Option<(Package, Vec<PinnedDependency>)>, OperationError> {
     let is_chart = resolved.entry.version.template.method == Method::Helm;
     if !is_chart || package.as_file().is_some() {
         return Ok(None);
@@ -31,28 +31,28 @@ pub(crate) async fn fetch(
         return Ok(None);
     };
     let pinned = chart
-        .pinned(package, &archive::archived_charts(package))
+        .pinned_dependencies(package, &archive::archived_charts(package))
         .map_err(addons_helm::HelmError::Chart)?;
     if pinned.is_empty() {
         return Ok(None);
     }
-    let work = Work::Dependencies {
+    let work = Activity::Dependencies {
         addon: resolved.entry.addon.clone(),
     };
-    ctx.emit(Event::Began(work.clone()));
-    let complete = complete(package, &pinned, parent).await;
-    ctx.emit(Event::Ended(work));
+    ctx.emit(OperationEvent::Began(work.clone()));
+    let complete = add_dependencies(package, &pinned, parent).await;
+    ctx.emit(OperationEvent::Ended(work));
     Ok(Some((complete?, pinned)))
 }
 
-async fn complete(
+async fn add_dependencies(
     package: &Package,
-    pinned: &[Pinned],
+    pinned: &[PinnedDependency],
     parent: &ParentSource<'_>,
 ) -> Result<Package, OperationError> {
     let mut files = package.files().to_vec();
     for wanted in pinned {
         files.push(parent.fetch(wanted).await?);
     }
-    Ok(Package::folder(files).map_err(addons_helm::HelmError::Package)?)
+    Ok(Package::from_folder(files).map_err(addons_helm::HelmError::Package)?)
 }

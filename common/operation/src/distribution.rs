@@ -8,13 +8,13 @@ pub mod sync;
 pub mod targets;
 
 use addons_sources::pinned::PinnedFileError;
-use common::catalogue::beside::BesideError;
+use common::catalogue::beside::RelativeManifestError;
 use common::catalogue::channel::LocationError;
-use common::catalogue::compatible::TooMany;
-use common::catalogue::reference::OtherNames;
-use common::catalogue::size::TooLarge;
-use common::catalogue::unread::Unread;
-use common::entrance::Unreadable;
+use common::catalogue::compatible::TooManyVersions;
+use common::catalogue::reference::NamesMismatch;
+use common::catalogue::size::CatalogueTooLarge;
+use common::catalogue::unread::UnreadCatalogue;
+use common::entrance::UnreadableField;
 
 /// Why a catalogue cannot be updated or pushed.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ pub enum DistributionError {
     },
     /// The names in a catalogue by reference are not those in its file.
     #[error(transparent)]
-    OtherNames(#[from] OtherNames),
+    OtherNames(#[from] NamesMismatch),
     /// The file has several catalogues, and none with this name.
     #[error("{location}: the file holds {found} catalogues, and none of them is named {name}")]
     NotInFile {
@@ -89,10 +89,10 @@ pub enum DistributionError {
     },
     /// A relative manifest cannot become a source.
     #[error(transparent)]
-    Beside(#[from] BesideError),
+    Beside(#[from] RelativeManifestError),
     /// The references take more space than a ConfigMap may have.
     #[error(transparent)]
-    TooMany(#[from] TooMany),
+    TooMany(#[from] TooManyVersions),
     /// The catalogue does not fit into an object.
     #[error("catalogue {name}")]
     TooLarge {
@@ -100,13 +100,13 @@ pub enum DistributionError {
         name: String,
         /// Why.
         #[source]
-        error: TooLarge,
+        error: CatalogueTooLarge,
     },
 }
 
 impl DistributionError {
     /// Returns the error for a catalogue that cannot be read.
-    pub(crate) fn unreadable(catalogue: String, unreadable: &Unreadable) -> Self {
+    pub(crate) fn unreadable(catalogue: String, unreadable: &UnreadableField) -> Self {
         Self::Unread {
             catalogue,
             why: unreadable.to_string(),
@@ -114,8 +114,8 @@ impl DistributionError {
     }
 }
 
-impl From<&Unread> for DistributionError {
-    fn from(unread: &Unread) -> Self {
+impl From<&UnreadCatalogue> for DistributionError {
+    fn from(unread: &UnreadCatalogue) -> Self {
         Self::Unread {
             catalogue: unread.catalogue.clone(),
             why: unread.why.clone(),

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use addons_render::package::File;
+use addons_render::package::PackagedFile;
 use addons_render::text;
 use common::api::catalogue::Method;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 
 use crate::context::Context;
 use crate::error::{OperationError, within};
@@ -14,27 +14,30 @@ use crate::render;
 
 /// The documents of a package, as they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Documents {
+pub struct PackageDocuments {
     /// `values.yaml`; plain manifests have none.
-    pub values: Option<File>,
+    pub values: Option<PackagedFile>,
     /// The README.
-    pub readme: Option<File>,
+    pub readme: Option<PackagedFile>,
 }
 
 /// Fetches the package of an entry and reads its documents, without rendering anything.
 ///
 /// # Errors
 /// Those of [`fetch::package`]; a chart archive cannot be read.
-pub async fn of_entry(ctx: &Context, entry: &Entry) -> Result<Documents, OperationError> {
-    let resolved = render::uninstalled(ctx, entry);
+pub async fn read_documents(
+    ctx: &Context,
+    entry: &CatalogueEntry,
+) -> Result<PackageDocuments, OperationError> {
+    let resolved = render::resolve_uninstalled(ctx, entry);
     let package = fetch::package(ctx, &resolved).await?.fetched.package;
     let method = entry.version.template.method;
     let files = match method {
-        Method::Helm => within(addons_helm::files(&package), || resolved.place())?,
+        Method::Helm => within(addons_helm::chart_files(&package), || resolved.place())?,
         Method::Manifest | Method::GoTemplate => Cow::Borrowed(&package),
     };
     let values = text::values_file(&files).filter(|_| method != Method::Manifest);
-    Ok(Documents {
+    Ok(PackageDocuments {
         values: values.cloned(),
         readme: files.readme().cloned(),
     })

@@ -10,7 +10,9 @@ use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_helm::{BinaryError, HelmError};
-use addons_plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
+use addons_plan::{
+    crd_safety::BreakageError, desired::DesiredError, file::PlanOutdated, graph::Cycle,
+};
 use addons_plan::{immutable::RecreationError, migration::MigrationError};
 use addons_plan::{planner::PlanError, recreate::RecreateError};
 use addons_plan::{refusal::RefusalError, requires::RequiresError};
@@ -21,9 +23,9 @@ use addons_sources::{location::CatalogueError, url::UrlError};
 use addons_versions::VersionError;
 use common::manifest::{digest::HashError, parse::ManifestError};
 use common::schema::SchemaError;
-use common::{api::names::InstallationName, directory::Problem};
-use common::{image::ImageError, pin::OtherCluster, registry::RegistryError};
-use common::{target::kkp::KkpError, values::ValuesError};
+use common::{api::names::InstallationName, directory::DirectoryProblem};
+use common::{image::ImageError, pin::OtherCluster, registry::RegistryNameError};
+use common::{target::kkp::KkpVersionError, values::ValuesError};
 
 use crate::attempt::AttemptError;
 use crate::builtin::BuiltinError;
@@ -34,16 +36,17 @@ use crate::jail::JailError;
 use crate::not_local::NotLocal;
 use crate::text::seconds;
 use common::catalogue::content::ContentError;
-use common::catalogue::orphan::Lost;
+use common::catalogue::orphan::MissingOrigin;
 
 pub use place::within;
 pub use plan::{
-    AdoptError, ChangedRelease, ForeignRelease, GivenRelease, Lacking, ModeError, OwnCertificate,
-    Unvouched, Why,
+    AdoptError, ChangedRelease, ConfiguredRelease, ForeignRelease, MissingRights, ModeError,
+    OwnCertificate, Unvouched, UnvouchedReason,
 };
 pub use resolve::{
-    Dependents, InGit, IndexesError, MemberError, NotServed, NotSynced, Questions, Refused,
-    RestoreError, RollbackError, RolloutFailed, Unfinished, ValuesFromError,
+    Dependents, DirectorySyncError, IndexesError, ManagedInGit, MemberError, NotServed, Questions,
+    RestoreError, RollbackError, RolloutFailed, UnfinishedOperation, ValuesFromError,
+    VerdictRefusal,
 };
 
 /// An error of other code.
@@ -76,7 +79,7 @@ pub enum OperationError {
     Remote(RemoteError),
     /// The version of KKP cannot be read.
     #[error(transparent)]
-    Kkp(#[from] KkpError),
+    Kkp(#[from] KkpVersionError),
     /// The server refused, or cannot be reached.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -129,7 +132,7 @@ pub enum OperationError {
     },
     /// A file of a directory has an error.
     #[error(transparent)]
-    Directory(#[from] Problem),
+    Directory(#[from] DirectoryProblem),
     /// An add-on of a directory cannot be installed.
     #[error("{path}")]
     InDirectory {
@@ -145,7 +148,7 @@ pub enum OperationError {
     },
     /// A directory is not synced.
     #[error(transparent)]
-    NotSynced(#[from] NotSynced),
+    NotSynced(#[from] DirectorySyncError),
     /// A set is not applied because of its members.
     #[error(transparent)]
     Member(#[from] MemberError),
@@ -155,7 +158,7 @@ pub enum OperationError {
         /// The installation.
         installation: InstallationName,
         /// What was deleted.
-        lost: Lost,
+        lost: MissingOrigin,
     },
     /// The index of an installation cannot be read.
     #[error("{installation}: the index or folder that it comes from cannot be read")]
@@ -220,7 +223,7 @@ pub enum OperationError {
     OwnCertificate(#[from] OwnCertificate),
     /// The caller lacks rights that the plan needs.
     #[error(transparent)]
-    Lacking(#[from] Lacking),
+    Lacking(#[from] MissingRights),
     /// An index or a catalogue file cannot be read.
     #[error(transparent)]
     Index(#[from] CatalogueError),
@@ -235,7 +238,7 @@ pub enum OperationError {
     Restore(#[from] RestoreError),
     /// The installation is left to Argo CD or Flux.
     #[error(transparent)]
-    InGit(#[from] InGit),
+    InGit(#[from] ManagedInGit),
     /// No entry fits, or none has that name.
     #[error(transparent)]
     Choose(#[from] ChooseError),
@@ -244,7 +247,7 @@ pub enum OperationError {
     Content(#[from] ContentError),
     /// The verdict on the installation is a denial.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] VerdictRefusal),
     /// Values cannot be read from Secrets.
     #[error(transparent)]
     ValuesFrom(#[from] ValuesFromError),
@@ -268,7 +271,7 @@ pub enum OperationError {
     Attempt(#[from] AttemptError),
     /// A person is uninstalling, releasing or adopting the installation.
     #[error(transparent)]
-    Unfinished(#[from] Unfinished),
+    Unfinished(#[from] UnfinishedOperation),
     /// The installation did not create the Helm release.
     #[error(transparent)]
     ForeignRelease(#[from] ForeignRelease),
@@ -318,7 +321,7 @@ pub enum OperationError {
     Cycle(#[from] Cycle),
     /// The cluster changed after the plan was made.
     #[error(transparent)]
-    Moved(#[from] Moved),
+    Moved(#[from] PlanOutdated),
     /// The caller interrupted the operation.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
@@ -362,7 +365,7 @@ pub enum OperationError {
     Image(#[from] ImageError),
     /// The private registry is invalid.
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(#[from] RegistryNameError),
     /// The content has another hash than its entry says, or the hash verifies nothing.
     #[error(transparent)]
     Hash(#[from] HashError),

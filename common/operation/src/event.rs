@@ -2,31 +2,31 @@
 
 use std::sync::Arc;
 
-use addons_engine::crds::Installed;
-use addons_plan::requires::{Dependent, Unready};
+use addons_engine::crds::CrdResult;
+use addons_plan::requires::{Dependent, UnreadyRequirement};
 use addons_sources::reach::UsedAccount;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
-use common::directory::Ignored;
+use common::directory::IgnoredObject;
 use common::manifest::key::ObjectKey;
 
 use crate::plan::Plan;
 
 /// An event of a running operation. Several add-ons may be processed at the same time.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum OperationEvent {
     /// An activity began that may take a while and has no progress of its own.
-    Began(Work),
+    Began(Activity),
     /// That activity ended, successfully or not.
-    Ended(Work),
+    Ended(Activity),
     /// Something that the user should know and that does not stop the operation.
-    Found(Finding),
+    Finding(Finding),
     /// A CustomResourceDefinition of kubectl addons was installed.
     Defined {
         /// The definition.
         definition: ObjectKey,
         /// What was done.
-        done: Installed,
+        done: CrdResult,
     },
     /// An event of the engine for one installation of the plan.
     Executing {
@@ -36,7 +36,7 @@ pub enum Event {
         event: addons_engine::Event,
     },
     /// An installation of the plan failed, and is rolled back.
-    GoingBack {
+    RollingBack {
         /// The index of the installation in the plan.
         part: usize,
         /// The rollback: a plan of this installation alone.
@@ -46,7 +46,7 @@ pub enum Event {
 
 /// An activity that may take a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum Activity {
     /// A source is read.
     Fetch {
         /// The add-on.
@@ -128,7 +128,7 @@ pub enum Finding {
     /// A record of kops cannot be read: the add-on counts as not installed.
     KopsRecord(String),
     /// An object of a directory is not applied although its manifest exists.
-    Unmanaged(Ignored),
+    Unmanaged(IgnoredObject),
     /// An installation is left alone because it comes from a directory.
     OfDirectory {
         /// The installation.
@@ -153,7 +153,7 @@ pub enum Finding {
     /// A warning of the plan for an add-on of a directory that is up to date.
     Stays(String),
     /// A required installation is not ready.
-    Requirement(Unready),
+    Requirement(UnreadyRequirement),
     /// An installation in another namespace says that it requires an uninstalled add-on, which does not keep the add-on (semantics 13.5).
     Deprived(Dependent),
     /// A revision took values from Secrets, whose current content is used.

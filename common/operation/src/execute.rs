@@ -9,7 +9,7 @@ use addons_engine::{
 };
 use addons_plan::Verb;
 use addons_plan::graph::Graph;
-use addons_plan::readiness::Status;
+use addons_plan::readiness::ReadinessStatus;
 use common::api::installation::CreatedNamespace;
 use common::api::names::InstallationName;
 use futures::future::join_all;
@@ -19,20 +19,20 @@ use crate::builtin;
 use crate::context::Context;
 use crate::definitions;
 use crate::error::OperationError;
-use crate::event::Event;
+use crate::event::OperationEvent;
 use crate::interruption::Interruption;
-use crate::plan::{Plan, Planned};
+use crate::plan::{Plan, PlannedInstallation};
 use crate::release::ReleaseWork;
-use crate::run::Run;
+use crate::run::RunOptions;
 
 /// The API group under which releases of helm are reported.
-const HELM: &str = "helm.sh";
+const HELM_GROUP: &str = "helm.sh";
 /// The time limit for releasing the locks of an interrupted operation.
-const LEAVING: Duration = Duration::from_secs(2);
+const LOCK_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The result for one installation.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct InstallationOutcome {
     /// The installation.
     pub installation: InstallationName,
     /// The report; an error if nothing was done or the record could not be written.
@@ -48,9 +48,9 @@ pub struct Outcome {
 pub async fn execute(
     ctx: &Context,
     plan: &Plan,
-    run: &Run,
+    run: &RunOptions,
     interruption: &Interruption,
-) -> Result<Vec<Outcome>, OperationError> {
+) -> Result<Vec<InstallationOutcome>, OperationError> {
     plan.check_refusals()?;
     let cluster = ctx.cluster().await?;
     prepare(ctx, plan, run).await?;
@@ -65,10 +65,10 @@ pub async fn execute(
     };
     let mut helm: Vec<Option<OwnedOutside>> = Vec::new();
     for planned in &plan.installations {
-        helm.push(ReleaseWork::of(ctx, planned, run, interruption).await?);
+        helm.push(ReleaseWork::prepare(ctx, planned, run, interruption).await?);
     }
     let plans = plan.installations.iter().map(|planned| &planned.plan);
-    let journals: Vec<Journal> = plans.map(Journal::of).collect();
+    let journals: Vec<Journal> = plans.map(Journal::from_plan).collect();
     let tasks: Vec<Task<'_>> = plan
         .installations
         .iter()
@@ -85,19 +85,22 @@ pub async fn execute(
         .collect();
     // The uninstallations of a plan come after everything that is installed.
     let mut verbs = plan.installations.iter().map(|planned| planned.plan.verb);
-    let first = verbs.position(Verb::ends).unwrap_or(tasks.len());
+    let first = verbs
+        .position(Verb::ends_installation)
+        .unwrap_or(tasks.len());
     let (applied, ending) = tasks.split_at(first);
     let events = |part, event| {
         if is_wait(&event) {
             interruption.begin_wait();
         }
-        ctx.emit(Event::Executing { part, event });
+        ctx.emit(OperationEvent::Executing { part, event });
     };
     let work = async {
         let mut reports = Vec::new();
         if !applied.is_empty() {
             let parts = 0..applied.len();
-            let backs = parts.map(|part| atomic::planner(ctx, plan, part, run, interruption));
+            let backs =
+                parts.map(|part| atomic::rollback_planner(ctx, plan, part, run, interruption));
             let backs = backs.collect();
             reports = run_plans(cluster, applied, &plan.graph, backs, &options, &events).await;
         }
@@ -108,24 +111,24 @@ pub async fn execute(
         match interruption.is_superseded() {
             // Other operations go on. What this one has sent is continued like the writes of a killed client.
             true => None,
-            false => Some(cluster.quiet().await),
+            false => Some(cluster.pause_requests().await),
         }
     };
-    let reports = match interruption.ends(work, quiet).await {
+    let reports = match interruption.run_until_interrupted(work, quiet).await {
         Ok(reports) => reports,
         Err(interrupted) => {
             for task in &tasks {
                 if let Some(stage) = task.journal.stage() {
-                    interruption.note(&task.plan.installation, stage);
+                    interruption.record_stage(&task.plan.installation, stage);
                 }
             }
-            leave(ctx, cluster, &tasks).await;
+            release_locks(ctx, cluster, &tasks).await;
             return Err(interrupted.into());
         }
     };
     let names = plan.installations.iter().zip(reports);
     Ok(names
-        .map(|(planned, report)| Outcome {
+        .map(|(planned, report)| InstallationOutcome {
             installation: planned.plan.installation.clone(),
             result: report.map_err(OperationError::from),
         })
@@ -138,7 +141,7 @@ fn is_wait(event: &addons_engine::Event) -> bool {
     match event {
         addons_engine::Event::WaitingForLock { .. } => true,
         addons_engine::Event::Waiting { key, readiness } => {
-            readiness.status != Status::Current && key.group != HELM
+            readiness.status != ReadinessStatus::Current && key.group != HELM_GROUP
         }
         _ => false,
     }
@@ -146,17 +149,17 @@ fn is_wait(event: &addons_engine::Event) -> bool {
 
 /// Records the progress of an interrupted operation and releases its locks, so that the next client need not wait until they expire. A lock
 /// that cannot be released in time expires.
-async fn leave(ctx: &Context, cluster: &Cluster, tasks: &[Task<'_>]) {
+async fn release_locks(ctx: &Context, cluster: &Cluster, tasks: &[Task<'_>]) {
     let holder = &ctx.settings().holder;
     let leaving = tasks.iter().map(async |task| {
         let name = &task.plan.installation;
-        let _ = addons_engine::leave(cluster, name, holder, Some(task.journal)).await;
+        let _ = addons_engine::give_back(cluster, name, holder, Some(task.journal)).await;
     });
-    let _ = tokio::time::timeout(LEAVING, join_all(leaving)).await;
+    let _ = tokio::time::timeout(LOCK_RELEASE_TIMEOUT, join_all(leaving)).await;
 }
 
 /// Creates what the first record needs: our definitions, and the namespaces of the records.
-async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationError> {
+async fn prepare(ctx: &Context, plan: &Plan, run: &RunOptions) -> Result<(), OperationError> {
     let home = ctx.home().await?;
     if plan.defines {
         definitions::ensure(ctx, run.define).await?;
@@ -166,7 +169,7 @@ async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationE
             local::ensure(home, &namespace.name).await?;
         }
         if namespace.holds_core {
-            namespace::hold_core(home, &namespace.name).await?;
+            namespace::label_holds_core(home, &namespace.name).await?;
         }
     }
     Ok(())
@@ -188,12 +191,12 @@ async fn tear_down(
     for (place, task) in ending.iter().enumerate() {
         let part = reports.len();
         let others = ending.get(place + 1..).unwrap_or_default();
-        let left = left(task, others).map(|created| created.name.clone());
+        let left = namespace_to_delete_last(task, others).map(|created| created.name.clone());
         let options = &ExecuteOptions {
             leave_namespaces: left.into_iter().collect(),
             ..options.clone()
         };
-        if let Some(why) = stays(&plan.installations, task, reports) {
+        if let Some(why) = why_not_uninstalled(&plan.installations, task, reports) {
             let deletions = task.plan.prune.iter().flatten();
             let keys = deletions.map(|deletion| deletion.target.key.clone());
             // The record stays in any case, even without objects.
@@ -216,8 +219,8 @@ async fn tear_down(
             )
             .await,
         );
-        if builtin::guards(task.wanted) {
-            builtin::webhook::lifted(ctx).await;
+        if builtin::is_policies_record(task.wanted) {
+            builtin::webhook::wait_until_lifted(ctx).await;
         }
     }
     let deletions = ending
@@ -229,13 +232,13 @@ async fn tear_down(
         let Some(Ok(report)) = reports.get_mut(first + place) else {
             continue;
         };
-        if left(task, others).is_none() || !report.is_done() {
+        if namespace_to_delete_last(task, others).is_none() || !report.is_done() {
             continue;
         }
         let events = |event| events(first + place, event);
         let (deleted, timeout) = (deleted.clone(), options.timeout);
         let removing =
-            namespace::remove_left(cluster, task.wanted, deleted, timeout, report, &events);
+            namespace::remove_leftover(cluster, task.wanted, deleted, timeout, report, &events);
         if let Err(error) = removing.await {
             reports[first + place] = Err(error);
         }
@@ -243,7 +246,10 @@ async fn tear_down(
 }
 
 /// Returns the namespace that an uninstallation created, if a later uninstallation still uses it: it is deleted at the end (semantics 7.2).
-fn left<'a>(task: &'a Task<'_>, others: &[Task<'_>]) -> Option<&'a CreatedNamespace> {
+fn namespace_to_delete_last<'a>(
+    task: &'a Task<'_>,
+    others: &[Task<'_>],
+) -> Option<&'a CreatedNamespace> {
     let status = task.wanted.status.as_ref();
     let created = status.and_then(|status| status.created_namespace.as_ref());
     let created = created.filter(|_| task.plan.verb == Verb::Uninstall)?;
@@ -253,8 +259,8 @@ fn left<'a>(task: &'a Task<'_>, others: &[Task<'_>]) -> Option<&'a CreatedNamesp
 }
 
 /// Returns why an installation is not uninstalled, from the results of those before it.
-fn stays(
-    installations: &[Planned],
+fn why_not_uninstalled(
+    installations: &[PlannedInstallation],
     task: &Task<'_>,
     reports: &[Result<Report, EngineError>],
 ) -> Option<String> {
@@ -263,7 +269,7 @@ fn stays(
     let mut undone = before.filter(|(_, report)| !is_done(report));
     undone.find_map(|(other, _)| {
         let name = &other.plan.installation;
-        if !other.plan.verb.ends() {
+        if !other.plan.verb.ends_installation() {
             return Some(format!("{name} is not installed completely"));
         }
         let requires = other.plan.requires.contains(&task.plan.installation);

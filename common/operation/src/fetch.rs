@@ -6,32 +6,32 @@ use std::sync::Arc;
 
 use addons_plan::choices::Choices;
 use addons_plan::history;
-use addons_render::chart::lock::Pinned;
+use addons_render::chart::lock::PinnedDependency;
 use addons_render::hooks::Occasion;
 use addons_render::package::Package;
 use common::api::catalogue::{Auth, Source};
 use common::api::installation::Signature;
 use common::catalogue::Origin;
-use common::catalogue::due::{Due, DueReason};
-use common::catalogue::select::Rules;
+use common::catalogue::due::{DueReason, DueVerdict};
+use common::catalogue::select::SelectionRules;
 use common::manifest::digest::{self, HashError};
 use futures::StreamExt as _;
 use futures::stream;
 
 use addons_sources::credentials::Credentials;
 use addons_sources::dependency::ParentSource;
-use addons_sources::{Access, Reach};
+use addons_sources::{Reach, SourceAccess};
 
 use crate::context::Context;
 use crate::dependencies;
 use crate::error::{OperationError, within};
-use crate::event::{Event, Finding, Work};
+use crate::event::{Activity, Finding, OperationEvent};
 use crate::inputs::Inputs;
 use crate::kops;
 use crate::policies;
 use crate::resolved::Resolved;
 use crate::signature;
-use crate::stage::{Stage, Staged};
+use crate::stage::{StageResult, Staged};
 
 /// How many add-ons are fetched or rendered at the same time.
 pub(crate) const AT_ONCE: usize = 8;
@@ -42,7 +42,7 @@ pub struct Fetched {
     /// The inputs for rendering.
     pub inputs: Inputs,
     /// The package.
-    pub package: Verified,
+    pub package: VerifiedPackage,
     /// Whether every change is applied; otherwise only drift of `reconcile: Ensure` is repaired.
     pub is_due: bool,
     /// The occasion of the rendering.
@@ -51,7 +51,7 @@ pub struct Fetched {
 
 /// A package whose hash was verified.
 #[derive(Debug)]
-pub struct Verified {
+pub struct VerifiedPackage {
     /// The content of the source.
     pub fetched: addons_sources::FetchedPackage,
     /// The hash of the entry, or the sha256 of the content if the entry has no verifiable hash (semantics 11.4).
@@ -69,37 +69,40 @@ pub async fn fetch(
     choices: &Choices,
 ) -> Vec<Staged<Fetched>> {
     let fetching = stream::iter(resolved).map(|resolved| async move {
-        let stage = Stage::of(one(ctx, &resolved, choices).await);
+        let stage = StageResult::from_result(fetch_one(ctx, &resolved, choices).await);
         Staged { resolved, stage }
     });
     fetching.buffered(AT_ONCE).collect().await
 }
 
 /// Only the authority is created, and nothing else is applied again.
-const NO_AUTHORITY: Due = Due::Yes {
+const NO_AUTHORITY: DueVerdict = DueVerdict::Yes {
     reason: DueReason::NoAuthority,
 };
 
 /// Returns the inputs and the package of one installation, or `None` if it is up to date.
-async fn one(
+async fn fetch_one(
     ctx: &Context,
     resolved: &Resolved,
     choices: &Choices,
 ) -> Result<Option<Fetched>, OperationError> {
     let inputs = Inputs::read(ctx, resolved).await?;
-    let mut due = resolved.due(&inputs, None);
+    let mut due = resolved.check_due(&inputs, None);
     let mut fetched = None;
-    if due == Due::No && resolved.entry.verifiable_hash().is_none() {
-        policies::before_look(ctx, resolved).await?;
+    if due == DueVerdict::No && resolved.entry.verifiable_hash().is_none() {
+        policies::check_host(ctx, resolved).await?;
         let package = package(ctx, resolved).await?;
-        due = resolved.due(&inputs, Some(&package.manifest_hash));
+        due = resolved.check_due(&inputs, Some(&package.manifest_hash));
         fetched = Some(package);
     }
-    if due == Due::No && resolved.kops.is_some() && !kops::has_authority(ctx, resolved).await? {
+    if due == DueVerdict::No
+        && resolved.kops.is_some()
+        && !kops::has_authority(ctx, resolved).await?
+    {
         due = NO_AUTHORITY;
     }
     match &due {
-        Due::Downgrade { from, to } if !choices.allow_downgrade => {
+        DueVerdict::Downgrade { from, to } if !choices.allow_downgrade => {
             if resolved.is_asked_for {
                 return Err(OperationError::Downgrade {
                     installation: resolved.name.clone(),
@@ -108,24 +111,24 @@ async fn one(
                     to: to.clone(),
                 });
             }
-            ctx.find(Finding::NewerInstalled {
+            ctx.report_finding(Finding::NewerInstalled {
                 installation: resolved.name.clone(),
                 installed: from.clone(),
                 newest: to.clone(),
             });
             return Ok(None);
         }
-        Due::No if !is_planned_anyway(resolved, choices) => {
+        DueVerdict::No if !is_planned_anyway(resolved, choices) => {
             return Ok(None);
         }
         _ => {}
     }
-    let is_due = !matches!(due, Due::No | NO_AUTHORITY) || choices.repair;
+    let is_due = !matches!(due, DueVerdict::No | NO_AUTHORITY) || choices.repair;
     let package = match fetched {
         Some(package) => package,
         None => {
             if is_due {
-                policies::before_fetch(ctx, resolved).await?;
+                policies::check_before_fetch(ctx, resolved).await?;
             }
             package(ctx, resolved).await?
         }
@@ -134,7 +137,7 @@ async fn one(
         inputs,
         package,
         is_due,
-        occasion: if matches!(due, Due::No | NO_AUTHORITY) {
+        occasion: if matches!(due, DueVerdict::No | NO_AUTHORITY) {
             Occasion::Repair
         } else {
             resolved.occasion()
@@ -152,7 +155,7 @@ fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
 }
 
 /// The source of an entry, and the access to it.
-pub struct Located {
+pub struct LocatedSource {
     /// The source, in the private registry if there is one.
     pub source: Source,
     /// Why it is not in the private registry.
@@ -163,13 +166,13 @@ pub struct Located {
     pub reach: Reach,
 }
 
-impl Located {
+impl LocatedSource {
     /// Locates the source of an entry, and reads the Secret that it names.
     ///
     /// # Errors
     /// The registry is invalid, the source cannot be read, or the Secret is missing; each with the place of the entry.
     pub async fn new(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
-        let name = || listed(resolved);
+        let name = || describe_entry(resolved);
         let (mut source, mut warning) = (resolved.entry.version.source.clone(), None);
         if let Some(registry) = within(resolved.registry(), name)? {
             let moved = within(registry.rewrite_source(&source), name)?;
@@ -193,8 +196,8 @@ impl Located {
 
     /// Returns the access to the source.
     #[must_use]
-    pub fn access<'a>(&'a self, ctx: &'a Context) -> Access<'a> {
-        Access {
+    pub fn access<'a>(&'a self, ctx: &'a Context) -> SourceAccess<'a> {
+        SourceAccess {
             credentials: self.credentials.as_deref(),
             ..ctx.access(&self.reach)
         }
@@ -206,50 +209,53 @@ impl Located {
 ///
 /// # Errors
 /// The source cannot be read, the Secret is missing, or the hash differs; each with the place of the entry.
-pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, OperationError> {
-    let located = Located::new(ctx, resolved).await?;
+pub async fn package(
+    ctx: &Context,
+    resolved: &Resolved,
+) -> Result<VerifiedPackage, OperationError> {
+    let located = LocatedSource::new(ctx, resolved).await?;
     let access = located.access(ctx);
     let hash = resolved.entry.verifiable_hash();
     if let (true, Some(hash), false) = (is_of_revision(resolved), hash, access.offline) {
-        let cached = Access {
+        let cached = SourceAccess {
             offline: true,
             hash: Some(hash),
             ..access
         };
-        if let Ok(verified) = read(ctx, resolved, &located, cached).await {
+        if let Ok(verified) = read_source(ctx, resolved, &located, cached).await {
             return Ok(verified);
         }
     }
     let hash = hash.filter(|_| access.offline);
-    read(ctx, resolved, &located, Access { hash, ..access }).await
+    read_source(ctx, resolved, &located, SourceAccess { hash, ..access }).await
 }
 
 /// Whether the installation is rolled back to a revision, or held at one.
 fn is_of_revision(resolved: &Resolved) -> bool {
     let record = resolved.existing.as_ref().filter(|_| resolved.keeps_spec);
-    resolved.revision.is_some() || record.is_some_and(history::is_held)
+    resolved.revision.is_some() || record.is_some_and(history::is_held_by_rollback)
 }
 
-async fn read(
+async fn read_source(
     ctx: &Context,
     resolved: &Resolved,
-    located: &Located,
-    access: Access<'_>,
-) -> Result<Verified, OperationError> {
+    located: &LocatedSource,
+    access: SourceAccess<'_>,
+) -> Result<VerifiedPackage, OperationError> {
     let entry = &resolved.entry;
-    let name = || listed(resolved);
+    let name = || describe_entry(resolved);
     let source = &located.source;
     let mut warnings: Vec<String> = located.warning.iter().cloned().collect();
     let base = entry.base_url.as_deref().unwrap_or_default();
-    let work = Work::Fetch {
+    let work = Activity::Fetch {
         addon: entry.addon.clone(),
         source: addons_sources::title(source),
     };
-    ctx.emit(Event::Began(work.clone()));
+    ctx.emit(OperationEvent::Began(work.clone()));
     let fetched = addons_sources::package(source, base, &entry.place, &access).await;
-    ctx.emit(Event::Ended(work));
+    ctx.emit(OperationEvent::Ended(work));
     let mut fetched = within(fetched, name)?;
-    let vouched = signature::judge(resolved, source, &fetched, &access).await;
+    let vouched = signature::check_signature(resolved, source, &fetched, &access).await;
     let vouched = within(vouched, name)?;
     warnings.extend(vouched.warning);
     let registry = within(resolved.registry(), name)?;
@@ -264,16 +270,20 @@ async fn read(
     let made_of = dependencies::fetch(ctx, resolved, &fetched.package, &parent).await;
     let verified = match within(made_of, place)? {
         Some((complete, pinned)) => {
-            within(signature::judge_parts(resolved, &pinned, &complete), place)?;
-            let verified = hash_with(resolved, &fetched.package, &complete, &pinned);
+            within(
+                signature::check_dependencies(resolved, &pinned, &complete),
+                place,
+            )?;
+            let verified =
+                verify_hash_with_dependencies(resolved, &fetched.package, &complete, &pinned);
             fetched.package = complete;
             verified
         }
-        None => hash(resolved, &fetched.package).map_err(OperationError::from),
+        None => verify_hash(resolved, &fetched.package).map_err(OperationError::from),
     };
     let (manifest_hash, warning) = within(verified, place)?;
     warnings.extend(warning);
-    Ok(Verified {
+    Ok(VerifiedPackage {
         fetched,
         manifest_hash,
         signature: vouched.signature,
@@ -288,10 +298,10 @@ async fn read(
 pub async fn with_dependencies(
     ctx: &Context,
     resolved: &Resolved,
-    mut verified: Verified,
-) -> Result<Verified, OperationError> {
+    mut verified: VerifiedPackage,
+) -> Result<VerifiedPackage, OperationError> {
     // The chart names them, not the user.
-    let reach = ctx.opened();
+    let reach = ctx.reach_of_opened();
     let parent = ParentSource {
         source: &Source::default(),
         base: "",
@@ -308,11 +318,14 @@ pub async fn with_dependencies(
 
 /// Verifies the content and returns the hash to record, with a warning if nothing could be verified: only an index under the channels rules
 /// may have an md5, and the content then decides what is due (semantics 11.4).
-fn hash(resolved: &Resolved, package: &Package) -> Result<(String, Option<String>), HashError> {
+fn verify_hash(
+    resolved: &Resolved,
+    package: &Package,
+) -> Result<(String, Option<String>), HashError> {
     let is_channels = match resolved.rules {
-        Rules::Channels => true,
-        Rules::Documented => false,
-        Rules::Auto => resolved.entry.version.version.is_empty(),
+        SelectionRules::Channels => true,
+        SelectionRules::Documented => false,
+        SelectionRules::Auto => resolved.entry.version.version.is_empty(),
     };
     let takes_md5 = is_channels && matches!(*resolved.entry.origin, Origin::Index { .. });
     let of_content = || match package.as_file() {
@@ -323,7 +336,7 @@ fn hash(resolved: &Resolved, package: &Package) -> Result<(String, Option<String
     let Some(expected) = written.filter(|hash| !hash.is_empty()) else {
         return Ok((of_content(), None));
     };
-    match verify(package, expected) {
+    match verify_package_hash(package, expected) {
         Ok(_) => Ok((expected.clone(), None)),
         Err(HashError::Md5 { hash }) if takes_md5 => {
             let warning = format!("manifestHash {hash} is an md5 and was not verified");
@@ -334,34 +347,37 @@ fn hash(resolved: &Resolved, package: &Package) -> Result<(String, Option<String
 }
 
 /// As [`hash`], for a chart with its dependencies. The hash of its folder alone does not cover them.
-fn hash_with(
+fn verify_hash_with_dependencies(
     resolved: &Resolved,
     folder: &Package,
     complete: &Package,
-    pinned: &[Pinned],
+    pinned: &[PinnedDependency],
 ) -> Result<(String, Option<String>), OperationError> {
-    let error = match hash(resolved, complete) {
+    let error = match verify_hash(resolved, complete) {
         Ok(verified) => return Ok(verified),
         Err(error) => error,
     };
-    if hash(resolved, folder).is_err() {
+    if verify_hash(resolved, folder).is_err() {
         return Err(error.into());
     }
     Err(OperationError::PartialHash {
-        charts: named(pinned),
+        charts: describe_charts(pinned),
         whole: complete.digest(),
     })
 }
 
 /// Returns `NAME VERSION, …` of the dependencies of a chart.
-pub(crate) fn named(charts: &[Pinned]) -> String {
+pub(crate) fn describe_charts(charts: &[PinnedDependency]) -> String {
     let charts = charts.iter();
     let charts = charts.map(|chart| format!("{} {}", chart.name, chart.version));
     charts.collect::<Vec<_>>().join(", ")
 }
 
 /// Verifies the bytes of a file, or the listing of a folder.
-fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashError> {
+fn verify_package_hash(
+    package: &Package,
+    expected: &str,
+) -> Result<digest::HashAlgorithm, HashError> {
     match package.as_file() {
         Some(file) => digest::verify(&file.bytes, expected),
         None => digest::verify(package.listing().as_bytes(), expected),
@@ -370,7 +386,7 @@ fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashEr
 
 /// Returns `NAME in catalogue C, spec.addons[0].versions[0]`; for a revision, its number and what it installed, whatever the catalogue
 /// lists now.
-fn listed(resolved: &Resolved) -> String {
+fn describe_entry(resolved: &Resolved) -> String {
     let entry = &resolved.entry;
     if let Some(revision) = resolved.revision {
         let hash = entry.verifiable_hash();

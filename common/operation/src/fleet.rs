@@ -2,9 +2,9 @@
 
 use addons_engine::remote::{self, RemoteError};
 use addons_engine::{local, record};
-use addons_plan::standing::Word;
+use addons_plan::standing::StandingState;
 use common::api::names::InstallationName;
-use common::target::Standing;
+use common::target::NamespaceCluster;
 use futures::{StreamExt as _, stream};
 
 use crate::context::Context;
@@ -12,11 +12,11 @@ use crate::error::OperationError;
 use crate::health;
 
 /// How many namespaces are read at the same time.
-const AT_ONCE: usize = 16;
+const CONCURRENT_NAMESPACES: usize = 16;
 
 /// The namespaces that a selector matches. Both lists are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selected {
+pub struct SelectedNamespaces {
     /// Namespaces that stand for a cluster, including those whose labels are contradictory: their commands report that.
     pub clusters: Vec<String>,
     /// Namespaces that stand for no cluster.
@@ -27,20 +27,24 @@ pub struct Selected {
 ///
 /// # Errors
 /// The server cannot be reached, or refuses.
-pub async fn select(ctx: &Context, selector: &str) -> Result<Selected, OperationError> {
+pub async fn select_namespaces(
+    ctx: &Context,
+    selector: &str,
+) -> Result<SelectedNamespaces, OperationError> {
     let home = ctx.home().await?;
     let system = &ctx.settings().system_namespace;
-    let found = local::selected(home, selector).await?;
+    let found = local::list_selected(home, selector).await?;
     let standings = stream::iter(found).map(async |namespace| {
-        let standing = remote::standing(home, &namespace).await;
+        let standing = remote::read_standing(home, &namespace).await;
         (namespace, standing)
     });
-    let standings: Vec<_> = standings.buffered(AT_ONCE).collect().await;
-    let mut selected = Selected::default();
+    let standings: Vec<_> = standings.buffered(CONCURRENT_NAMESPACES).collect().await;
+    let mut selected = SelectedNamespaces::default();
     for (namespace, standing) in standings {
         let is_cluster = match standing {
-            Ok(Standing::Nowhere | Standing::Absent) => namespace == *system,
-            Ok(Standing::Here | Standing::There(_)) | Err(RemoteError::Standing(_)) => true,
+            Ok(NamespaceCluster::NoCluster | NamespaceCluster::NoNamespace) => namespace == *system,
+            Ok(NamespaceCluster::ThisCluster | NamespaceCluster::OtherCluster(_))
+            | Err(RemoteError::Standing(_)) => true,
             Err(error) => return Err(error.into()),
         };
         let list = if is_cluster {
@@ -57,7 +61,7 @@ pub async fn select(ctx: &Context, selector: &str) -> Result<Selected, Operation
 ///
 /// # Errors
 /// A server cannot be reached, or refuses.
-pub async fn not_ready(
+pub async fn find_not_ready(
     ctx: &Context,
     installations: &[InstallationName],
 ) -> Result<Option<String>, OperationError> {
@@ -65,9 +69,9 @@ pub async fn not_ready(
         let Some(record) = record::get(ctx.home().await?, namespace, name).await? else {
             return Ok(Some(format!("{name} is no longer installed")));
         };
-        let health = health::objects(ctx.cluster().await?, &record).await?;
-        let state = health::state(ctx, &record, &health, None).await?;
-        if state.standing.word != Word::Ready || !health.is_well() {
+        let health = health::object_health(ctx.cluster().await?, &record).await?;
+        let state = health::installation_state(ctx, &record, &health, None).await?;
+        if state.standing.state != StandingState::Ready || !health.is_well() {
             return Ok(Some(format!("{name} {state}")));
         }
     }

@@ -2,60 +2,60 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::former::{self, Begun, Members};
-use addons_engine::release::stored::{self, ChartName, Stored};
+use addons_engine::former::{self, FormerBegin, FormerMembers};
+use addons_engine::release::stored::{self, ChartName, StoredRelease};
 use addons_engine::{Cluster, EngineError, snapshot};
 use addons_plan::claims::Claims;
-use addons_plan::snapshot::{FormerMark, LiveObject, Reads, Snapshot};
+use addons_plan::snapshot::{FormerMark, LiveObject, Snapshot, SnapshotRequest};
 use addons_plan::{InstallationPlan, Verb};
 use addons_versions::tolerant;
 use common::api::catalogue::Method;
 use common::api::installation::{AddonInstallationStatus, FormerRecord, FormerTool, ObjectState};
 use common::api::names::InstallationName;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::manifest::key::{Gvk, ObjectKey};
-use common::manifest::parse::{Options, parse};
+use common::manifest::parse::{ManifestOptions, parse};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::error::{AdoptError, GivenRelease, OperationError};
-use crate::plan::Planned;
+use crate::error::{AdoptError, ConfiguredRelease, OperationError};
+use crate::plan::PlannedInstallation;
 use crate::release;
 use crate::resolved::Resolved;
 use crate::text::list_first;
 
 /// How many objects a warning names.
-const NAMED: usize = 3;
+const MAX_NAMED_OBJECTS: usize = 3;
 /// How many values a warning names.
-const LISTED: usize = 8;
+const MAX_NAMED_VALUES: usize = 8;
 
 /// Adds to a plan the records that are set aside, and warnings about the others. Records that an interrupted operation listed are
 /// continued, in their current state; others are searched only if objects are adopted. The pair is the live objects, and what other
 /// installations own.
-pub(crate) async fn records(
+pub(crate) async fn plan_set_aside(
     cluster: &Cluster,
     resolved: &Resolved,
     (snapshot, claims): (&Snapshot, &Claims),
     adopts: bool,
     plan: &mut InstallationPlan,
 ) -> Result<(), OperationError> {
-    let judge = Judge {
+    let judge = FormerRecordPlanner {
         cluster,
         snapshot,
         claims,
     };
-    judge.records(resolved, adopts, plan).await
+    judge.plan_set_aside(resolved, adopts, plan).await
 }
 
 /// The inputs for deciding about the records.
-struct Judge<'a> {
+struct FormerRecordPlanner<'a> {
     cluster: &'a Cluster,
     snapshot: &'a Snapshot,
     claims: &'a Claims,
 }
 
-impl Judge<'_> {
-    async fn records(
+impl FormerRecordPlanner<'_> {
+    async fn plan_set_aside(
         &self,
         resolved: &Resolved,
         adopts: bool,
@@ -81,43 +81,43 @@ impl Judge<'_> {
                 begun => begun?,
             };
             match begun {
-                Begun::Marked(mark) => {
+                FormerBegin::Marked(mark) => {
                     marks.insert(mark.clone());
                     continued.insert(mark, record.clone());
                     plan.former.push(record);
                 }
-                Begun::Aside => plan.former.push(record),
-                Begun::Foreign => plan.warnings.push(format!(
+                FormerBegin::Aside => plan.former.push(record),
+                FormerBegin::Foreign => plan.warnings.push(format!(
                     "{record} is not set aside: its objects are gone, or are not those that were recorded"
                 )),
             }
         }
         if adopts {
-            marks.extend(open.iter().filter_map(mark));
-            marks.extend(self.marks(plan));
+            marks.extend(open.iter().filter_map(mark_of_note));
+            marks.extend(self.collect_marks(plan));
         }
         if !adopts {
             self.warn_of_releases(plan, &marks).await?;
         }
         for mark in marks {
-            match self.of_mark(&mark, plan).await {
-                Ok(Some(Aside { record, given })) => {
+            match self.records_of_mark(&mark, plan).await {
+                Ok(Some(SetAsideRecords { record, given })) => {
                     plan.warnings.extend(given.warnings(plan, resolved));
                     match plan.former.iter_mut().find(|one| one.is_same(&record)) {
-                        Some(begun) => renew(begun, record),
+                        Some(begun) => merge_new_records(begun, record),
                         None => plan.former.push(record),
                     }
                 }
                 Ok(None) => {}
-                Err(Obstacle::Stays { why, given }) => {
+                Err(SetAsideObstacle::Stays { why, given }) => {
                     if let Some(given) = given {
                         plan.warnings.extend(given.warnings(plan, resolved));
                     }
-                    let warning = stays(&mark, &why, &plan.installation);
+                    let warning = describe_kept_records(&mark, &why, &plan.installation);
                     plan.warnings.push(warning);
-                    stay(&mut plan.former, &mark, continued.get(&mark));
+                    keep_records(&mut plan.former, &mark, continued.get(&mark));
                 }
-                Err(Obstacle::Failed(error)) => return Err(error.into()),
+                Err(SetAsideObstacle::Failed(error)) => return Err(error.into()),
             }
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Judge<'_> {
         plan: &mut InstallationPlan,
         begun: &BTreeSet<FormerMark>,
     ) -> Result<(), OperationError> {
-        for mark in self.marks(plan) {
+        for mark in self.collect_marks(plan) {
             let FormerMark::Helm { namespace, name } = &mark else {
                 continue;
             };
@@ -150,7 +150,7 @@ impl Judge<'_> {
     }
 
     /// Returns the releases and applications whose marks our objects carry.
-    fn marks(&self, plan: &InstallationPlan) -> BTreeSet<FormerMark> {
+    fn collect_marks(&self, plan: &InstallationPlan) -> BTreeSet<FormerMark> {
         let ours = plan.exact.objects.iter();
         let ours = ours.filter(|(_, item)| item.object.state != ObjectState::Preexisting);
         let marks = ours.filter_map(|(key, _)| self.snapshot.live.get(key)?.former.clone());
@@ -158,26 +158,26 @@ impl Judge<'_> {
     }
 
     /// Returns the records behind a mark, if every object that they name belongs to this or another installation.
-    async fn of_mark(
+    async fn records_of_mark(
         &self,
         mark: &FormerMark,
         plan: &InstallationPlan,
-    ) -> Result<Option<Aside>, Obstacle> {
+    ) -> Result<Option<SetAsideRecords>, SetAsideObstacle> {
         let Some(found) = former::find(self.cluster, mark).await? else {
             return Ok(None);
         };
         if let Some(pending) = former::pending(&found.record, found.status.as_deref()) {
-            return Err(Obstacle::Failed(pending));
+            return Err(SetAsideObstacle::Failed(pending));
         }
-        let mut given = Given::of_nothing(&found.record);
+        let mut given = ReleaseValues::without_release(&found.record);
         let others = match &found.members {
-            Members::Helm(text) => {
-                let release =
-                    stored::read(text).map_err(|error| Obstacle::stays(error.to_string()))?;
+            FormerMembers::Helm(text) => {
+                let release = stored::read(text)
+                    .map_err(|error| SetAsideObstacle::stays(error.to_string()))?;
                 given.release = release.clone();
-                self.of_release(mark, &release).await?
+                self.read_release_objects(mark, &release).await?
             }
-            Members::Kapp { selector, kinds } => {
+            FormerMembers::Kapp { selector, kinds } => {
                 former::labelled(self.cluster, selector, kinds).await?
             }
         };
@@ -191,18 +191,18 @@ impl Judge<'_> {
         });
         let others: Vec<&ObjectKey> = others.map(|(key, _)| key).collect();
         if !others.is_empty() {
-            return Err(Obstacle::Stays {
-                why: format!("not taken over: {}", list_first(&others, NAMED)),
+            return Err(SetAsideObstacle::Stays {
+                why: format!("not taken over: {}", list_first(&others, MAX_NAMED_OBJECTS)),
                 given: Some(Box::new(given)),
             });
         }
         let checked = former::check(self.cluster, &plan.installation, &found.record).await;
-        match checked.map_err(Obstacle::from) {
-            Ok(()) => Ok(Some(Aside {
+        match checked.map_err(SetAsideObstacle::from) {
+            Ok(()) => Ok(Some(SetAsideRecords {
                 record: found.record,
                 given,
             })),
-            Err(Obstacle::Stays { why, .. }) => Err(Obstacle::Stays {
+            Err(SetAsideObstacle::Stays { why, .. }) => Err(SetAsideObstacle::Stays {
                 why,
                 given: Some(Box::new(given)),
             }),
@@ -211,14 +211,14 @@ impl Judge<'_> {
     }
 
     /// Returns the live objects of a release.
-    async fn of_release(
+    async fn read_release_objects(
         &self,
         mark: &FormerMark,
-        release: &Stored,
-    ) -> Result<BTreeMap<ObjectKey, LiveObject>, Obstacle> {
-        let options = Options::default();
+        release: &StoredRelease,
+    ) -> Result<BTreeMap<ObjectKey, LiveObject>, SetAsideObstacle> {
+        let options = ManifestOptions::default();
         let parsed = parse(release.manifest.as_bytes(), "its manifest", &options);
-        let parsed = parsed.map_err(|error| Obstacle::stays(error.to_string()))?;
+        let parsed = parsed.map_err(|error| SetAsideObstacle::stays(error.to_string()))?;
         let objects = parsed.manifests.iter().map(|manifest| &*manifest.object);
         let needed = objects.clone().filter_map(Gvk::of);
         let needed = needed.map(|gvk| (gvk.group, gvk.kind)).collect();
@@ -226,7 +226,7 @@ impl Judge<'_> {
         let FormerMark::Helm { namespace, .. } = mark else {
             return Ok(BTreeMap::new());
         };
-        let keys = objects.filter_map(ObjectKey::of).map(|mut key| {
+        let keys = objects.filter_map(ObjectKey::from_object).map(|mut key| {
             let kind = kinds.preferred(&key.group, &key.kind);
             if key.namespace.is_none() && kind.is_some_and(|(_, info)| info.namespaced) {
                 key.namespace = Some(namespace.clone());
@@ -234,10 +234,10 @@ impl Judge<'_> {
             key
         });
         let objects: BTreeSet<ObjectKey> = keys.collect();
-        let reads = Reads {
+        let reads = SnapshotRequest {
             recorded: objects.clone(),
             objects,
-            ..Reads::default()
+            ..SnapshotRequest::default()
         };
         let (_, mut found) = snapshot::read(self.cluster, kinds, &reads).await?;
         found
@@ -251,11 +251,11 @@ impl Judge<'_> {
 }
 
 /// Completes a plan that releases an installation.
-pub(crate) fn give_back(
+pub(crate) fn complete_release(
     status: &AddonInstallationStatus,
     plan: &mut InstallationPlan,
 ) -> Result<(), AdoptError> {
-    if release::recorded(status).is_some() {
+    if release::recorded_release(status).is_some() {
         return Err(AdoptError::Release(plan.installation.clone()));
     }
     let installed = status.installed.as_ref();
@@ -270,22 +270,22 @@ pub(crate) fn give_back(
 }
 
 /// Records that can be set aside.
-struct Aside {
+struct SetAsideRecords {
     record: FormerRecord,
-    given: Given,
+    given: ReleaseValues,
 }
 
 /// The values that a user set for a release, which helm no longer finds afterwards.
-struct Given {
+struct ReleaseValues {
     record: FormerRecord,
-    release: Stored,
+    release: StoredRelease,
 }
 
-impl Given {
-    fn of_nothing(record: &FormerRecord) -> Self {
+impl ReleaseValues {
+    fn without_release(record: &FormerRecord) -> Self {
         Self {
             record: record.clone(),
-            release: Stored::default(),
+            release: StoredRelease::default(),
         }
     }
 
@@ -297,7 +297,7 @@ impl Given {
             namespace, name, ..
         } = &self.record;
         let own = resolved.wanted.spec.values.as_ref();
-        let missing = missing(self.release.config.as_ref(), own);
+        let missing = missing_values(self.release.config.as_ref(), own);
         let mut warnings = Vec::new();
         if !missing.is_empty() {
             let when = match only_owners {
@@ -308,14 +308,14 @@ impl Given {
                 "{} was given values for {}, which are not recorded here: give them with -f, or {when}, \
                  helm get values {name} --namespace {namespace} --output yaml prints them",
                 self.record,
-                list_first(&missing, LISTED)
+                list_first(&missing, MAX_NAMED_VALUES)
             ));
         }
         let to = plan.to.as_ref().map_or("", |to| to.version.as_str());
         if let Some(chart) = self.release.chart()
             && !only_owners
             && !to.is_empty()
-            && !tolerant::same(to, &chart.version)
+            && !tolerant::is_same(to, &chart.version)
         {
             warnings.push(format!(
                 "{} is of {} {}: this command applies {to}; to keep the version, name {}@{}",
@@ -327,7 +327,7 @@ impl Given {
 }
 
 /// Returns the paths of values that differ in `own`, down to the values of maps.
-fn missing(given: Option<&Value>, own: Option<&Value>) -> Vec<String> {
+fn missing_values(given: Option<&Value>, own: Option<&Value>) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(Value::Object(given)) = given {
         for (key, value) in given {
@@ -356,20 +356,20 @@ fn find_missing(path: &str, given: &Value, own: Option<&Value>, found: &mut Vec<
 }
 
 /// Returns the chart that the newest record of a release names, or `None` if there is no release or its record cannot be read.
-pub(crate) async fn chart_of(
+pub(crate) async fn read_chart(
     cluster: &Cluster,
     mark: &FormerMark,
 ) -> Result<Option<ChartName>, OperationError> {
-    let release = readable(former::find(cluster, mark).await)?.and_then(of_helm);
+    let release = readable(former::find(cluster, mark).await)?.and_then(to_helm_release);
     Ok(release.and_then(|(_, release)| release.chart()))
 }
 
 /// Returns the release that helm would have for the installation of a chart, and the values that a user set for it.
-pub(crate) async fn release_of(
+pub(crate) async fn find_release(
     ctx: &Context,
-    planned: &Planned,
-) -> Result<Option<GivenRelease>, OperationError> {
-    let is_chart = |entry: &&Entry| entry.version.template.method == Method::Helm;
+    planned: &PlannedInstallation,
+) -> Result<Option<ConfiguredRelease>, OperationError> {
+    let is_chart = |entry: &&CatalogueEntry| entry.version.template.method == Method::Helm;
     let Some(entry) = planned.entry.as_ref().filter(is_chart) else {
         return Ok(None);
     };
@@ -381,18 +381,18 @@ pub(crate) async fn release_of(
         name: planned.plan.installation.name.clone(),
     };
     let found = readable(former::find(ctx.cluster().await?, &mark).await)?;
-    let found = found.and_then(of_helm);
-    Ok(found.map(|(record, release)| GivenRelease {
-        values: missing(release.config.as_ref(), spec.values.as_ref()),
+    let found = found.and_then(to_helm_release);
+    Ok(found.map(|(record, release)| ConfiguredRelease {
+        values: missing_values(release.config.as_ref(), spec.values.as_ref()),
         namespace: record.namespace,
         name: record.name,
     }))
 }
 
-fn of_helm(found: former::Found) -> Option<(FormerRecord, Stored)> {
+fn to_helm_release(found: former::FormerRecords) -> Option<(FormerRecord, StoredRelease)> {
     match found.members {
-        Members::Helm(text) => Some((found.record, stored::read(&text).ok()?)),
-        Members::Kapp { .. } => None,
+        FormerMembers::Helm(text) => Some((found.record, stored::read(&text).ok()?)),
+        FormerMembers::Kapp { .. } => None,
     }
 }
 
@@ -405,24 +405,24 @@ fn readable<T>(read: Result<Option<T>, EngineError>) -> Result<Option<T>, Operat
 }
 
 /// Why records are not set aside.
-enum Obstacle {
+enum SetAsideObstacle {
     /// The records stay where their tool finds them, and the plan continues.
     Stays {
         why: String,
         /// The values that a user set for the release, if they are known.
-        given: Option<Box<Given>>,
+        given: Option<Box<ReleaseValues>>,
     },
     /// The plan fails.
     Failed(EngineError),
 }
 
-impl Obstacle {
+impl SetAsideObstacle {
     fn stays(why: String) -> Self {
         Self::Stays { why, given: None }
     }
 }
 
-impl From<EngineError> for Obstacle {
+impl From<EngineError> for SetAsideObstacle {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Forbidden { .. } | EngineError::Denied { .. } => {
@@ -433,7 +433,7 @@ impl From<EngineError> for Obstacle {
     }
 }
 
-fn stays(mark: &FormerMark, why: &str, installation: &InstallationName) -> String {
+fn describe_kept_records(mark: &FormerMark, why: &str, installation: &InstallationName) -> String {
     let (what, tool) = match mark {
         FormerMark::Helm { namespace, name } => {
             (format!("Helm release {namespace}/{name}"), "helm")
@@ -449,7 +449,7 @@ fn stays(mark: &FormerMark, why: &str, installation: &InstallationName) -> Strin
 
 /// Adds to the records of an interrupted operation those that their tool has written since. Records that are already set aside are older,
 /// and no longer found.
-fn renew(begun: &mut FormerRecord, found: FormerRecord) {
+fn merge_new_records(begun: &mut FormerRecord, found: FormerRecord) {
     begun.objects.retain(|old| {
         let mut now = found.objects.iter();
         !now.any(|one| one.kind == old.kind && one.name == old.name)
@@ -458,15 +458,15 @@ fn renew(begun: &mut FormerRecord, found: FormerRecord) {
 }
 
 /// Plans that records stay. The records of an interrupted operation remain in the status as they are.
-fn stay(planned: &mut Vec<FormerRecord>, mark: &FormerMark, begun: Option<&FormerRecord>) {
+fn keep_records(planned: &mut Vec<FormerRecord>, mark: &FormerMark, begun: Option<&FormerRecord>) {
     match begun {
         Some(begun) => planned.retain(|one| !one.is_same(begun)),
-        None => planned.extend(noted(mark)),
+        None => planned.extend(note_records(mark)),
     }
 }
 
 /// Returns a note of records that stay: our next apply removes the mark of the release from its objects.
-fn noted(mark: &FormerMark) -> Option<FormerRecord> {
+fn note_records(mark: &FormerMark) -> Option<FormerRecord> {
     match mark {
         FormerMark::Helm { namespace, name } => Some(FormerRecord {
             tool: FormerTool::Helm,
@@ -480,7 +480,7 @@ fn noted(mark: &FormerMark) -> Option<FormerRecord> {
 }
 
 /// Returns the mark of noted records.
-fn mark(record: &FormerRecord) -> Option<FormerMark> {
+fn mark_of_note(record: &FormerRecord) -> Option<FormerMark> {
     (record.tool == FormerTool::Helm).then(|| FormerMark::Helm {
         namespace: record.namespace.clone(),
         name: record.name.clone(),
@@ -514,25 +514,25 @@ mod tests {
     fn values_that_are_not_recorded() {
         let given = serde_json::json!({"image": {"tag": "2", "name": "web"}, "replicas": 3.0, "port": 80, "list": [1], "none": {}});
         let own = serde_json::json!({"image": {"name": "web"}, "replicas": 3, "port": 81});
-        let found = missing(Some(&given), Some(&own));
+        let found = missing_values(Some(&given), Some(&own));
         assert_eq!(found, ["image.tag", "list", "none", "port"]);
-        assert_eq!(missing(Some(&given), Some(&given)), [""; 0]);
-        assert_eq!(missing(None, Some(&own)), [""; 0]);
+        assert_eq!(missing_values(Some(&given), Some(&given)), [""; 0]);
+        assert_eq!(missing_values(None, Some(&own)), [""; 0]);
     }
 
     /// Semantics 12: what is continued is the release as helm has it now; what of it may not be set aside stays begun.
     #[test]
     fn what_helm_wrote_since_an_interruption_counts() {
         let mut begun = release(&[1, 2, 3]);
-        renew(&mut begun, release(&[2, 3, 4]));
+        merge_new_records(&mut begun, release(&[2, 3, 4]));
         assert_eq!(begun, release(&[1, 2, 3, 4]));
 
-        let mark = mark(&begun).unwrap();
+        let mark = mark_of_note(&begun).unwrap();
         let mut planned = Vec::new();
-        stay(&mut planned, &mark, None);
+        keep_records(&mut planned, &mark, None);
         assert_eq!(planned, [release(&[])]);
         planned = vec![begun.clone()];
-        stay(&mut planned, &mark, Some(&begun));
+        keep_records(&mut planned, &mark, Some(&begun));
         assert!(planned.is_empty(), "{planned:?}");
     }
 }

@@ -2,22 +2,23 @@
 //! (semantics 12.20).
 
 use addons_plan::choices::Choices;
-use addons_plan::gitops::Owner;
+use addons_plan::gitops::GitOpsOwner;
 use common::api::installation::AddonInstallation;
 
-use crate::error::InGit;
+use crate::error::ManagedInGit;
 use crate::records::name_of;
 use crate::resolved::Resolved;
-use crate::stage::Failed;
+use crate::stage::FailedInstallation;
 
 /// Refuses to delete a record that a sync creates again. A record that is already being deleted is not refused.
 ///
 /// # Errors
 /// [`InGit::Created`].
-pub(crate) fn deletion(record: &AddonInstallation) -> Result<(), InGit> {
-    let owner = Owner::of(record).filter(|_| record.metadata.deletion_timestamp.is_none());
+pub(crate) fn check_deletion(record: &AddonInstallation) -> Result<(), ManagedInGit> {
+    let owner =
+        GitOpsOwner::from_record(record).filter(|_| record.metadata.deletion_timestamp.is_none());
     owner.map_or(Ok(()), |owner| {
-        Err(InGit::Created {
+        Err(ManagedInGit::Created {
             installation: name_of(record),
             by: owner.by,
         })
@@ -25,12 +26,15 @@ pub(crate) fn deletion(record: &AddonInstallation) -> Result<(), InGit> {
 }
 
 /// Separates the installations that may be planned from those that are left to Git.
-pub(crate) fn judge(resolved: Vec<Resolved>, choices: &Choices) -> (Vec<Resolved>, Vec<Failed>) {
+pub(crate) fn separate_git_managed(
+    resolved: Vec<Resolved>,
+    choices: &Choices,
+) -> (Vec<Resolved>, Vec<FailedInstallation>) {
     let mut allowed = Vec::new();
     let mut refused = Vec::new();
     for resolved in resolved {
-        match obstacle(&resolved).filter(|_| !choices.force) {
-            Some(error) => refused.push(Failed {
+        match find_refusal(&resolved).filter(|_| !choices.force) {
+            Some(error) => refused.push(FailedInstallation {
                 name: resolved.name.to_string(),
                 error: error.into(),
             }),
@@ -40,19 +44,22 @@ pub(crate) fn judge(resolved: Vec<Resolved>, choices: &Choices) -> (Vec<Resolved
     (allowed, refused)
 }
 
-fn obstacle(resolved: &Resolved) -> Option<InGit> {
+fn find_refusal(resolved: &Resolved) -> Option<ManagedInGit> {
     if resolved.keeps_spec {
         return None;
     }
-    of_edits(resolved.existing.as_ref()?, &resolved.edits)
+    refuse_edits(resolved.existing.as_ref()?, &resolved.edits)
 }
 
 /// Returns why a record is left to Git if these fields of its spec are edited.
-pub(crate) fn of_edits(record: &AddonInstallation, edits: &[Vec<String>]) -> Option<InGit> {
+pub(crate) fn refuse_edits(
+    record: &AddonInstallation,
+    edits: &[Vec<String>],
+) -> Option<ManagedInGit> {
     if edits.is_empty() {
         return None;
     }
-    let owner = Owner::of(record)?;
+    let owner = GitOpsOwner::from_record(record)?;
     let installation = name_of(record);
     let words = |path: &Vec<String>| format!("spec.{}", path.join("."));
     let set: Vec<String> = edits
@@ -62,13 +69,13 @@ pub(crate) fn of_edits(record: &AddonInstallation, edits: &[Vec<String>]) -> Opt
         .collect();
     let by = owner.by;
     Some(if set.is_empty() {
-        InGit::Unset {
+        ManagedInGit::Unset {
             installation,
             by,
             fields: edits.iter().map(words).collect(),
         }
     } else {
-        InGit::Undone {
+        ManagedInGit::Undone {
             installation,
             by,
             fields: set,

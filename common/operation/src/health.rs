@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::facts::Facts as Readable;
-use addons_engine::live::{self, Selection};
+use addons_engine::facts::ReadinessFacts as Readable;
+use addons_engine::live::{self, LiveSelection};
 use addons_engine::{Cluster, EngineError, blockers};
-use addons_plan::inventory::{Inventory, Item};
-use addons_plan::readiness::{Readiness, Status, exists};
-use addons_plan::restored::{self, Memory, RecordOlder, written};
-use addons_plan::standing::object::{ObjectHealth, Sight, tells};
-use addons_plan::standing::{self, Facts, Health, Offered, Standing, Word};
+use addons_plan::inventory::{Inventory, InventoryItem};
+use addons_plan::readiness::{Readiness, ReadinessStatus, assess_existing};
+use addons_plan::restored::{self, OutdatedRecord, RecordCoverage, last_written};
+use addons_plan::standing::object::{ObjectHealth, ObservedObject, affects_standing};
+use addons_plan::standing::{
+    self, Health, OfferedCatalogues, Standing, StandingFacts, StandingState,
+};
 use common::api::installation::AddonInstallation;
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
@@ -24,28 +26,28 @@ use crate::records::name_of;
 
 /// How an installation stands, and the command that continues it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct InstallationState {
     /// How it stands.
     pub standing: Standing,
     /// The command that continues an operation that failed, was interrupted or has not begun, if that is recorded.
-    pub way_on: Option<String>,
+    pub continue_command: Option<String>,
 }
 
-impl State {
-    fn of(standing: Standing, record: &AddonInstallation) -> Self {
-        let next = standing.next.as_ref();
+impl InstallationState {
+    fn new(standing: Standing, record: &AddonInstallation) -> Self {
+        let next = standing.continuation.as_ref();
         Self {
-            way_on: next.map(|next| continued::command(next, &name_of(record))),
+            continue_command: next.map(|next| continued::command(next, &name_of(record))),
             standing,
         }
     }
 }
 
-impl std::fmt::Display for State {
+impl std::fmt::Display for InstallationState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.standing)?;
-        match &self.way_on {
-            Some(way_on) if self.standing.word == Word::Interrupted => {
+        match &self.continue_command {
+            Some(way_on) if self.standing.state == StandingState::Interrupted => {
                 write!(f, "; to continue: {way_on}")
             }
             _ => Ok(()),
@@ -57,12 +59,12 @@ impl std::fmt::Display for State {
 ///
 /// # Errors
 /// The server cannot be reached, or refuses for another reason.
-pub async fn offered(ctx: &Context) -> Result<Option<Offered<'_>>, OperationError> {
+pub async fn read_offered(ctx: &Context) -> Result<Option<OfferedCatalogues<'_>>, OperationError> {
     let Some(catalogues) = ctx.readable_catalogues().await? else {
         return Ok(None);
     };
     let entries = ctx.catalogue(&Offer::Catalogues).await?;
-    Ok(Some(Offered {
+    Ok(Some(OfferedCatalogues {
         catalogues,
         entries,
     }))
@@ -72,24 +74,27 @@ pub async fn offered(ctx: &Context) -> Result<Option<Offered<'_>>, OperationErro
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn state(
+pub async fn installation_state(
     ctx: &Context,
     record: &AddonInstallation,
     health: &Health,
-    offered: Option<&Offered<'_>>,
-) -> Result<State, OperationError> {
+    offered: Option<&OfferedCatalogues<'_>>,
+) -> Result<InstallationState, OperationError> {
     let other = ctx.other_cluster(record).await?;
-    let facts = Facts {
+    let facts = StandingFacts {
         health,
         offered,
         other: other.as_ref(),
         now: ctx.home().await?.now(),
     };
-    Ok(State::of(standing::standing(record, &facts), record))
+    Ok(InstallationState::new(
+        standing::assess_standing(record, &facts),
+        record,
+    ))
 }
 
 /// For how many objects of an installation blockers are searched, with three requests each.
-const SEARCHED: usize = 10;
+const MAX_SEARCHED: usize = 10;
 
 /// Returns, by owner hash, the objects of each installation that are not as they should be or that others edited. It sends one LIST for
 /// each kind of object, or one per namespace if `by_namespace` says that the caller has rights only in some namespaces. Kinds for which no
@@ -97,40 +102,40 @@ const SEARCHED: usize = 10;
 ///
 /// # Errors
 /// The server cannot be reached. What cannot be read is part of the result.
-pub async fn troubles(
+pub async fn find_troubles(
     cluster: &Cluster,
     records: &[&AddonInstallation],
     by_namespace: bool,
 ) -> Result<BTreeMap<String, Health>, EngineError> {
     let inventories = records
         .iter()
-        .map(|record| (owner(record), inventory(record)));
+        .map(|record| (owner_of(record), inventory(record)));
     let wanted: BTreeMap<String, Inventory> = inventories.collect();
     let keys = wanted
         .values()
         .flat_map(|inventory| inventory.objects.keys());
-    let selections = keys.clone().map(|key| Selection {
+    let selections = keys.clone().map(|key| LiveSelection {
         group: key.group.clone(),
         kind: key.kind.clone(),
         namespace: key.namespace.clone().filter(|_| by_namespace),
-        whole: tells(key),
+        whole: affects_standing(key),
     });
-    let seen = Seen::read(cluster, &selections.collect(), keys, None).await?;
-    let ours = by_owner(&seen.live);
+    let seen = LiveView::read(cluster, &selections.collect(), keys, None).await?;
+    let ours = group_by_owner(&seen.live);
     let mut troubles: BTreeMap<String, Health> = BTreeMap::new();
     for record in records {
-        let owner = &owner(record);
+        let owner = &owner_of(record);
         let Some(inventory) = wanted.get(owner) else {
             continue;
         };
         let judged = inventory.objects.iter();
-        let judged = judged.map(|(key, item)| seen.judge(key, item, owner));
+        let judged = judged.map(|(key, item)| seen.object_health(key, item, owner));
         let is_told =
             |object: &ObjectHealth| object.is_trouble() || object.is_unread() || object.edited;
         let health = Health {
             objects: judged.filter(is_told).collect(),
-            judged: inventory.objects.len(),
-            older: older(record, ours.get(owner.as_str())),
+            assessed: inventory.objects.len(),
+            older: check_older(record, ours.get(owner.as_str())),
         };
         troubles.insert(owner.clone(), health);
     }
@@ -139,7 +144,7 @@ pub async fn troubles(
         let mut objects = health.objects.iter_mut();
         objects.find(|object| object.is_trouble())
     });
-    join_all(first.map(|health| explain(cluster, health, &seen))).await;
+    join_all(first.map(|health| find_blocker(cluster, health, &seen))).await;
     Ok(troubles)
 }
 
@@ -147,40 +152,43 @@ pub async fn troubles(
 ///
 /// # Errors
 /// The server cannot be reached. What cannot be read is part of the result.
-pub async fn objects(cluster: &Cluster, record: &AddonInstallation) -> Result<Health, EngineError> {
-    let (owner, inventory) = (owner(record), inventory(record));
+pub async fn object_health(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<Health, EngineError> {
+    let (owner, inventory) = (owner_of(record), inventory(record));
     let keys = inventory.objects.keys();
-    let selections = keys.clone().map(|key| Selection {
+    let selections = keys.clone().map(|key| LiveSelection {
         group: key.group.clone(),
         kind: key.kind.clone(),
         namespace: key.namespace.clone(),
         whole: true,
     });
-    let seen = Seen::read(cluster, &selections.collect(), keys, Some(&owner)).await?;
+    let seen = LiveView::read(cluster, &selections.collect(), keys, Some(&owner)).await?;
     let judged = inventory.objects.iter();
-    let judged = judged.map(|(key, item)| seen.judge(key, item, &owner));
+    let judged = judged.map(|(key, item)| seen.object_health(key, item, &owner));
     let mut objects: Vec<_> = judged.collect();
     let broken = objects.iter_mut().filter(|health| !health.is_current());
     join_all(
         broken
-            .take(SEARCHED)
-            .map(|health| explain(cluster, health, &seen)),
+            .take(MAX_SEARCHED)
+            .map(|health| find_blocker(cluster, health, &seen)),
     )
     .await;
-    let ours = by_owner(&seen.live);
+    let ours = group_by_owner(&seen.live);
     Ok(Health {
-        older: older(record, ours.get(owner.as_str())),
-        judged: objects.len(),
+        older: check_older(record, ours.get(owner.as_str())),
+        assessed: objects.len(),
         objects,
     })
 }
 
 /// The objects of an installation.
-type Ours<'a> = Vec<(&'a ObjectKey, &'a Value)>;
+type OwnedObjects<'a> = Vec<(&'a ObjectKey, &'a Value)>;
 
 /// Groups the objects by owner label, without those that a controller created.
-fn by_owner(live: &BTreeMap<ObjectKey, Value>) -> BTreeMap<&str, Ours<'_>> {
-    let mut found: BTreeMap<&str, Ours<'_>> = BTreeMap::new();
+fn group_by_owner(live: &BTreeMap<ObjectKey, Value>) -> BTreeMap<&str, OwnedObjects<'_>> {
+    let mut found: BTreeMap<&str, OwnedObjects<'_>> = BTreeMap::new();
     for (key, object) in live {
         let owners = object["metadata"]["ownerReferences"].as_array();
         let is_controlled =
@@ -195,11 +203,14 @@ fn by_owner(live: &BTreeMap<ObjectKey, Value>) -> BTreeMap<&str, Ours<'_>> {
 }
 
 /// Checks whether a record is older than the live objects of its installation (semantics 13.10).
-fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOlder> {
+fn check_older(
+    record: &AddonInstallation,
+    ours: Option<&OwnedObjects<'_>>,
+) -> Option<OutdatedRecord> {
     let name = name_of(record);
     let ours = ours.into_iter().flatten();
-    let written = ours.filter_map(|(key, object)| Some((*key, written(object, &name)?)));
-    restored::judge(&name, Memory::of(Some(record)), written)
+    let written = ours.filter_map(|(key, object)| Some((*key, last_written(object, &name)?)));
+    restored::compare_writes(&name, RecordCoverage::from_record(Some(record)), written)
 }
 
 /// Reads the live objects of the selections, and returns the selections that could not be read. With `owner`, only objects with this owner
@@ -207,19 +218,19 @@ fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOl
 ///
 /// # Errors
 /// Those of the requests.
-pub async fn read(
+pub async fn read_live(
     cluster: &Cluster,
-    selections: &BTreeSet<Selection>,
+    selections: &BTreeSet<LiveSelection>,
     owner: Option<&str>,
-) -> Result<(BTreeMap<ObjectKey, Value>, Unreadable), EngineError> {
+) -> Result<(BTreeMap<ObjectKey, Value>, UnreadableSelections), EngineError> {
     let kinds = cluster.kinds(&kinds_of(selections)).await?;
-    let live = live::owned(cluster, &kinds, selections, owner).await?;
+    let live = live::list_owned(cluster, &kinds, selections, owner).await?;
     let objects = live.objects.into_iter();
-    let objects = objects.filter_map(|object| Some((ObjectKey::of(&object)?, object)));
+    let objects = objects.filter_map(|object| Some((ObjectKey::from_object(&object)?, object)));
     Ok((objects.collect(), live.unreadable))
 }
 
-fn kinds_of(selections: &BTreeSet<Selection>) -> BTreeSet<(String, String)> {
+fn kinds_of(selections: &BTreeSet<LiveSelection>) -> BTreeSet<(String, String)> {
     let kinds = selections.iter();
     kinds
         .map(|selection| (selection.group.clone(), selection.kind.clone()))
@@ -227,13 +238,13 @@ fn kinds_of(selections: &BTreeSet<Selection>) -> BTreeSet<(String, String)> {
 }
 
 /// The selections that could not be read, and why.
-type Unreadable = BTreeMap<Selection, String>;
+type UnreadableSelections = BTreeMap<LiveSelection, String>;
 
 /// The live objects, and what else their readiness depends on.
-struct Seen {
+struct LiveView {
     live: BTreeMap<ObjectKey, Value>,
     /// The kinds that could not be read, and why.
-    unreadable: Unreadable,
+    unreadable: UnreadableSelections,
     /// The objects that could not be read individually, and why.
     unread: BTreeMap<ObjectKey, String>,
     /// The kinds of which only metadata was read.
@@ -242,16 +253,16 @@ struct Seen {
     now: Timestamp,
 }
 
-impl Seen {
+impl LiveView {
     /// Reads the objects of installations by their label, and by name each of `recorded` that was not found: objects that were only
     /// recorded do not carry our label, and a label can be removed.
     async fn read<'a>(
         cluster: &Cluster,
-        selections: &BTreeSet<Selection>,
+        selections: &BTreeSet<LiveSelection>,
         recorded: impl Iterator<Item = &'a ObjectKey> + Clone,
         owner: Option<&str>,
     ) -> Result<Self, EngineError> {
-        let (live, unreadable) = read(cluster, selections, owner).await?;
+        let (live, unreadable) = read_live(cluster, selections, owner).await?;
         let partial = selections.iter().filter(|selection| !selection.whole);
         let partial = partial.map(|selection| (selection.group.clone(), selection.kind.clone()));
         let mut seen = Self {
@@ -269,7 +280,7 @@ impl Seen {
         if !missing.is_empty() {
             let kinds = cluster.kinds(&kinds_of(selections)).await?;
             let missing = missing.into_iter().cloned().collect();
-            for (key, found) in live::named(cluster, &kinds, missing).await? {
+            for (key, found) in live::read_named(cluster, &kinds, missing).await? {
                 match found {
                     Ok(Some(object)) => drop(seen.live.insert(key, object)),
                     Ok(None) => {}
@@ -279,7 +290,7 @@ impl Seen {
         }
         let whole = recorded.filter(|key| !seen.is_partial(key));
         let whole = whole.filter_map(|key| seen.live.get(key));
-        seen.facts = Readable::of(cluster, whole).await;
+        seen.facts = Readable::read(cluster, whole).await;
         Ok(seen)
     }
 
@@ -300,49 +311,49 @@ impl Seen {
         why.map(String::as_str)
     }
 
-    fn judge(&self, key: &ObjectKey, item: &Item, owner: &str) -> ObjectHealth {
+    fn object_health(&self, key: &ObjectKey, item: &InventoryItem, owner: &str) -> ObjectHealth {
         let Some(live) = self.live.get(key) else {
             let sight = match self.why_unread(key) {
-                Some(why) => Sight::Unread(why),
-                None => Sight::Gone,
+                Some(why) => ObservedObject::Unreadable(why),
+                None => ObservedObject::Missing,
             };
-            return ObjectHealth::of(key, item, owner, &sight);
+            return ObjectHealth::assess(key, item, owner, &sight);
         };
         let fields = live::fields_of(live);
         let readiness = if self.is_partial(key) {
-            Some(exists(live))
+            Some(assess_existing(live))
         } else {
-            self.facts.judge(live, self.now)
+            self.facts.assess(live, self.now)
         };
-        let sight = Sight::There {
+        let sight = ObservedObject::Exists {
             live,
-            state: live::state(live, &fields),
+            state: live::live_state(live, &fields),
             readiness: readiness.unwrap_or_else(|| Readiness {
-                status: Status::Unknown,
+                status: ReadinessStatus::Unknown,
                 message: "what its readiness depends on is not known".to_owned(),
             }),
         };
-        ObjectHealth::of(key, item, owner, &sight)
+        ObjectHealth::assess(key, item, owner, &sight)
     }
 }
 
 /// Finds what keeps an existing object from becoming ready. The status of a pod says it by itself.
-async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
+async fn find_blocker(cluster: &Cluster, health: &mut ObjectHealth, seen: &LiveView) {
     if let Some(live) = seen.live.get(&health.key)
         && !seen.is_partial(&health.key)
         && health.readiness.is_some()
         && health.key.kind != "Pod"
     {
-        health.blocker = blockers::find(cluster, &health.key, live).await;
+        health.blocker = blockers::find_blocker(cluster, &health.key, live).await;
     }
 }
 
 fn inventory(record: &AddonInstallation) -> Inventory {
-    Inventory::of(record.status.as_ref())
+    Inventory::from_status(record.status.as_ref())
 }
 
 /// Returns the owner hash of a record, the key of [`troubles`].
-pub fn owner(record: &AddonInstallation) -> String {
+pub fn owner_of(record: &AddonInstallation) -> String {
     let name = name_of(record);
     owner_hash(&name.namespace, &name.name)
 }

@@ -15,10 +15,11 @@ impl Context {
     ///
     /// # Errors
     /// Those of the requests.
-    pub async fn identity(&self) -> Result<file::ClusterFacts, OperationError> {
-        match self.identity_by(KUBE_SYSTEM).await {
+    pub async fn identity(&self) -> Result<file::PlanFileCluster, OperationError> {
+        match self.identity_by_namespace(KUBE_SYSTEM).await {
             Err(error) if error.is_forbidden() => {
-                self.identity_by(self.settings().records_namespace()).await
+                self.identity_by_namespace(self.settings().records_namespace())
+                    .await
             }
             other => other,
         }
@@ -39,7 +40,7 @@ impl Context {
         let found = self.cluster_identity().await?;
         let other = pin::check(&name_of(record), status, found.as_ref()).err();
         if other.is_none() {
-            self.check_other().await?;
+            self.check_not_same_cluster().await?;
         }
         Ok(other)
     }
@@ -49,7 +50,7 @@ impl Context {
     ///
     /// # Errors
     /// Those of the request.
-    pub(crate) async fn strayed(
+    pub(crate) async fn cluster_strayed_to(
         &self,
         records: &[AddonInstallation],
     ) -> Result<Option<OtherCluster>, OperationError> {
@@ -61,16 +62,16 @@ impl Context {
             return Ok(None);
         }
         let found = self.cluster_identity().await?;
-        Ok(pin::strayed(records, found.as_ref()))
+        Ok(pin::find_other_cluster(records, found.as_ref()))
     }
 
     /// Returns the identity of the cluster by one of its namespaces.
-    pub(crate) async fn identity_by(
+    pub(crate) async fn identity_by_namespace(
         &self,
         namespace: &str,
-    ) -> Result<file::ClusterFacts, OperationError> {
+    ) -> Result<file::PlanFileCluster, OperationError> {
         let cluster = self.cluster().await?;
-        Ok(file::ClusterFacts {
+        Ok(file::PlanFileCluster {
             namespace: namespace.to_owned(),
             uid: identity::namespace_uid(cluster, namespace).await?,
             version: cluster.kubernetes_version().await?,

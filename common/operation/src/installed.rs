@@ -1,8 +1,8 @@
 //! The current catalogue entry of a record.
 
 use common::api::installation::{AddonInstallation, Installed};
-use common::catalogue::Entry;
-use common::catalogue::select::{ClusterFacts, Request};
+use common::catalogue::CatalogueEntry;
+use common::catalogue::select::{ClusterVersions, EntryRequest};
 
 use crate::choose::choose;
 use crate::context::Context;
@@ -13,7 +13,10 @@ use crate::origin::catalogue_of;
 ///
 /// # Errors
 /// Its origin cannot be read, or no longer has the entry.
-pub async fn entry(ctx: &Context, record: &AddonInstallation) -> Result<Entry, OperationError> {
+pub async fn find_entry(
+    ctx: &Context,
+    record: &AddonInstallation,
+) -> Result<CatalogueEntry, OperationError> {
     let reference = &record.spec.addon_ref;
     let catalogue = catalogue_of(ctx, record).await?;
     let installed = record.installed();
@@ -21,7 +24,7 @@ pub async fn entry(ctx: &Context, record: &AddonInstallation) -> Result<Entry, O
         let text = installed.map(field).filter(|text| !text.is_empty());
         text.filter(|_| reference.version.is_none())
     };
-    let request = Request {
+    let request = EntryRequest {
         addon: &reference.name,
         version: reference
             .version
@@ -33,7 +36,7 @@ pub async fn entry(ctx: &Context, record: &AddonInstallation) -> Result<Entry, O
             .or_else(|| of_installed(|installed| &installed.id)),
         catalogue: reference.catalogue.as_deref(),
     };
-    let any = ClusterFacts::default();
+    let any = ClusterVersions::default();
     let (entry, _) = choose(&catalogue, &request, &any, ctx.settings().rules)?;
     Ok(entry)
 }

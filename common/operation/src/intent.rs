@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use addons_plan::prune::limit::PruneLimit;
 use common::api::catalogue::FormField;
-use common::api::installation::{AddonInstallation, ValuesFrom};
+use common::api::installation::{AddonInstallation, ValuesFromSource};
 use common::values;
-use common::values::set::{Assignment, Removal};
+use common::values::set::{Assignment, ValueRemoval};
 use serde_json::{Value, json};
 
 use crate::directory::found::DirectorySync;
@@ -20,7 +20,7 @@ pub enum Intent {
     /// Upgrade these installations; none = all.
     Upgrade {
         /// The names of installations, with the versions that are asked for.
-        installations: Vec<Target>,
+        installations: Vec<VersionedName>,
         /// Changes of their values.
         edits: Edits,
     },
@@ -59,7 +59,7 @@ pub struct DeclaredSet {
 
 /// The name of an add-on or installation, and optionally a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Target {
+pub struct VersionedName {
     /// Name of an add-on or installation.
     pub name: String,
     /// Version, read tolerantly.
@@ -70,7 +70,7 @@ pub struct Target {
 #[derive(Clone, Debug, Default)]
 pub struct NewInstallation {
     /// The add-on.
-    pub addon: Target,
+    pub addon: VersionedName,
     /// Name of the installation; `None` = that of the add-on.
     pub name: Option<String>,
     /// Target namespace; `None` = the version's own, else the add-on's name.
@@ -87,7 +87,7 @@ pub struct Edits {
     /// The changes; later ones win.
     pub values: Vec<Edit>,
     /// Other Secrets that values are read from; an empty list = none.
-    pub values_from: Option<Vec<ValuesFrom>>,
+    pub values_from: Option<Vec<ValuesFromSource>>,
     /// Another private registry; empty text = none.
     pub registry: Option<String>,
     /// Whether the definitions in `crds/` of charts are left out; `None` = unchanged.
@@ -106,12 +106,12 @@ pub enum Edit {
     /// Apply assignments to one of several add-ons, by the name that the user typed: [`Edits::of`].
     SetOf(String, Vec<Assignment>),
     /// Remove values, so that the layers below apply again.
-    Unset(Vec<Removal>),
+    Unset(Vec<ValueRemoval>),
     /// Drop all values.
     Reset,
 }
 
-impl Target {
+impl VersionedName {
     /// Splits `NAME@VERSION` at the first `@`.
     #[must_use]
     pub fn parse(typed: &str) -> Self {
@@ -131,7 +131,7 @@ impl Target {
 impl Edits {
     /// Returns the changes for one add-on or installation, by its name.
     #[must_use]
-    pub fn of(&self, name: &str) -> Self {
+    pub fn for_name(&self, name: &str) -> Self {
         let edit = |edit: &Edit| match edit {
             Edit::SetOf(of, assignments) if of == name => Some(Edit::Set(assignments.clone())),
             Edit::SetOf(..) => None,
@@ -150,15 +150,21 @@ impl Edits {
     ///
     /// # Errors
     /// A change does not fit the existing values.
-    pub fn over(&self, values: Option<Value>, form: &[FormField]) -> Result<Value, OperationError> {
+    pub fn apply_to(
+        &self,
+        values: Option<Value>,
+        form: &[FormField],
+    ) -> Result<Value, OperationError> {
         let mut merged = values.unwrap_or_else(|| json!({}));
         for edit in &self.values {
             match edit {
                 Edit::Merge(map) => values::merge::overlay(&mut merged, map),
-                Edit::Set(assignments) => values::set::apply(&mut merged, assignments, form)?,
+                Edit::Set(assignments) => {
+                    values::set::apply_assignments(&mut merged, assignments, form)?
+                }
                 // For another add-on.
                 Edit::SetOf(..) => {}
-                Edit::Unset(removals) => values::set::remove(&mut merged, removals),
+                Edit::Unset(removals) => values::set::remove_values(&mut merged, removals),
                 Edit::Reset => merged = json!({}),
             }
         }
@@ -166,7 +172,7 @@ impl Edits {
     }
 
     /// Returns the paths to remove that the values do not have.
-    pub(crate) fn absent(&self, values: Option<&Value>) -> Vec<String> {
+    pub(crate) fn missing_paths(&self, values: Option<&Value>) -> Vec<String> {
         let removals = self.values.iter().flat_map(|edit| match edit {
             Edit::Unset(removals) => removals.as_slice(),
             _ => &[],

@@ -57,7 +57,7 @@ impl Interruption {
         parts.retain(|part| part.strong_count() > 0);
         parts.push(Arc::downgrade(&part.asked));
         // This is under the lock, so that the whole is interrupted either before or after it.
-        part.asked.send_replace(self.is_asked());
+        part.asked.send_replace(self.is_interrupted());
         drop(parts);
         part
     }
@@ -74,8 +74,8 @@ impl Interruption {
     }
 
     /// Returns once the work waits.
-    pub async fn waits(&self) {
-        until(&self.waits).await;
+    pub async fn wait_until_waiting(&self) {
+        wait_until_true(&self.waits).await;
     }
 
     /// Marks that the work waits from now on.
@@ -91,20 +91,20 @@ impl Interruption {
     }
 
     /// Records the stage of an operation.
-    pub(crate) fn note(&self, installation: &InstallationName, stage: OperationStage) {
+    pub(crate) fn record_stage(&self, installation: &InstallationName, stage: OperationStage) {
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
         stages.insert(installation.clone(), stage);
     }
 
     /// Whether the work was interrupted.
     #[must_use]
-    pub fn is_asked(&self) -> bool {
+    pub fn is_interrupted(&self) -> bool {
         *self.asked.borrow()
     }
 
     /// Returns when the work is interrupted.
-    pub async fn asked(&self) {
-        until(&self.asked).await;
+    pub async fn wait_interrupted(&self) {
+        wait_until_true(&self.asked).await;
     }
 
     /// Ends the work now: helm is killed, and the next run recovers what it left.
@@ -114,7 +114,7 @@ impl Interruption {
     }
 
     /// Returns a receiver that becomes true when the work is interrupted.
-    pub(crate) fn state(&self) -> watch::Receiver<bool> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<bool> {
         self.asked.subscribe()
     }
 
@@ -122,19 +122,19 @@ impl Interruption {
     ///
     /// # Errors
     /// Those of the work, or the interruption.
-    pub async fn unless_asked<T, E: From<Interrupted>>(
+    pub async fn unless_interrupted<T, E: From<Interrupted>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         tokio::select! {
             biased;
-            () = self.asked() => Err(Interrupted.into()),
+            () = self.wait_interrupted() => Err(Interrupted.into()),
             done = work => done,
         }
     }
 
     /// Returns a guard to hold while helm runs; it cannot be acquired after [`Interruption::interrupt`].
-    pub(crate) async fn helm_runs(&self) -> OwnedRwLockReadGuard<()> {
+    pub(crate) async fn hold_helm(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.helm).read_owned().await
     }
 
@@ -143,7 +143,7 @@ impl Interruption {
     ///
     /// # Errors
     /// The work was interrupted.
-    pub(crate) async fn ends<T>(
+    pub(crate) async fn run_until_interrupted<T>(
         &self,
         work: impl Future<Output = T>,
         quiet: impl Future,
@@ -152,12 +152,12 @@ impl Interruption {
         // Held while the work receives the last answers: no other helm begins.
         let _no_helm = tokio::select! {
             biased;
-            ended = self.ended() => ended.ok_or(Interrupted)?,
+            ended = self.wait_for_helm() => ended.ok_or(Interrupted)?,
             done = &mut work => return Ok(done),
         };
         tokio::select! {
             biased;
-            () = until(&self.forced) => Err(Interrupted),
+            () = wait_until_true(&self.forced) => Err(Interrupted),
             done = work => Ok(done),
             _ = timeout(DRAINING, quiet) => Err(Interrupted),
         }
@@ -165,18 +165,18 @@ impl Interruption {
 
     /// Waits until the work is interrupted and no helm runs. No helm begins while the guard is held. Returns `None` if the user forces the
     /// end.
-    async fn ended(&self) -> Option<RwLockWriteGuard<'_, ()>> {
-        self.asked().await;
+    async fn wait_for_helm(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.wait_interrupted().await;
         tokio::select! {
             biased;
-            () = until(&self.forced) => None,
+            () = wait_until_true(&self.forced) => None,
             no_helm = self.helm.write() => Some(no_helm),
         }
     }
 }
 
 /// Waits until the state is true.
-async fn until(state: &watch::Sender<bool>) {
+async fn wait_until_true(state: &watch::Sender<bool>) {
     // The sender is borrowed here, so that it is not dropped meanwhile.
     let _ = state.subscribe().wait_for(|is_true| *is_true).await;
 }
@@ -194,13 +194,18 @@ mod tests {
     #[tokio::test]
     async fn an_interruption_ends_the_work_once_helm_has_ended() {
         let interruption = Interruption::default();
-        assert_eq!(interruption.ends(async { 1 }, pending::<()>()).await, Ok(1));
-        let helm = interruption.helm_runs().await;
-        let mut work = pin!(interruption.ends(pending::<()>(), ready(())));
+        assert_eq!(
+            interruption
+                .run_until_interrupted(async { 1 }, pending::<()>())
+                .await,
+            Ok(1)
+        );
+        let helm = interruption.hold_helm().await;
+        let mut work = pin!(interruption.run_until_interrupted(pending::<()>(), ready(())));
         assert!(poll!(&mut work).is_pending());
         interruption.interrupt();
         assert!(poll!(&mut work).is_pending(), "helm still runs");
-        let mut next = pin!(interruption.helm_runs());
+        let mut next = pin!(interruption.hold_helm());
         assert!(poll!(&mut next).is_pending(), "no other helm begins");
         drop(helm);
         assert_eq!(work.await, Err(Interrupted));
@@ -211,23 +216,23 @@ mod tests {
         let whole = Interruption::default();
         let (one, other) = (whole.part(), whole.part());
         one.supersede();
-        let states = [&one, &other, &whole].map(Interruption::is_asked);
+        let states = [&one, &other, &whole].map(Interruption::is_interrupted);
         assert_eq!(states, [true, false, false]);
         whole.interrupt();
-        assert!(other.is_asked() && whole.part().is_asked());
+        assert!(other.is_interrupted() && whole.part().is_interrupted());
         assert!(one.is_superseded() && !other.is_superseded());
     }
 
     #[tokio::test]
     async fn what_may_be_left_ends_at_once() {
         let interruption = Interruption::default();
-        let done = interruption.unless_asked(ready(Ok::<_, Interrupted>(1)));
+        let done = interruption.unless_interrupted(ready(Ok::<_, Interrupted>(1)));
         assert_eq!(done.await, Ok(1));
-        let mut work = pin!(interruption.unless_asked(pending::<Result<(), Interrupted>>()));
+        let mut work = pin!(interruption.unless_interrupted(pending::<Result<(), Interrupted>>()));
         assert!(poll!(&mut work).is_pending());
         interruption.interrupt();
         assert_eq!(poll!(&mut work), Poll::Ready(Err(Interrupted)));
-        let later = interruption.unless_asked(ready(Ok::<_, Interrupted>(1)));
+        let later = interruption.unless_interrupted(ready(Ok::<_, Interrupted>(1)));
         assert_eq!(later.await, Err(Interrupted));
     }
 
@@ -242,7 +247,7 @@ mod tests {
             pending::<()>().await;
         };
         let (all, quiet) = oneshot::channel::<()>();
-        let mut ended = Box::pin(interruption.ends(work, quiet));
+        let mut ended = Box::pin(interruption.run_until_interrupted(work, quiet));
         interruption.interrupt();
         assert!(poll!(&mut ended).is_pending(), "an answer is missing");
         assert!(answer.send(()).is_ok() && all.send(()).is_ok());
@@ -257,11 +262,11 @@ mod tests {
         let mut began = false;
         let work = async {
             let _ = answered.await;
-            let _helm = interruption.helm_runs().await;
+            let _helm = interruption.hold_helm().await;
             began = true;
         };
         let (all, quiet) = oneshot::channel::<()>();
-        let mut ended = Box::pin(interruption.ends(work, quiet));
+        let mut ended = Box::pin(interruption.run_until_interrupted(work, quiet));
         interruption.interrupt();
         assert!(poll!(&mut ended).is_pending(), "an answer is missing");
         assert!(answer.send(()).is_ok());
@@ -274,33 +279,33 @@ mod tests {
     #[tokio::test]
     async fn who_insists_waits_for_no_answer() {
         let interruption = Interruption::default();
-        let _helm = interruption.helm_runs().await;
+        let _helm = interruption.hold_helm().await;
         interruption.interrupt();
         interruption.force();
-        let mut work = pin!(interruption.ends(pending::<()>(), pending::<()>()));
+        let mut work = pin!(interruption.run_until_interrupted(pending::<()>(), pending::<()>()));
         assert_eq!(poll!(&mut work), Poll::Ready(Err(Interrupted)));
     }
 
     #[tokio::test]
     async fn who_insists_does_not_wait_for_helm() {
         let interruption = Interruption::default();
-        let _helm = interruption.helm_runs().await;
+        let _helm = interruption.hold_helm().await;
         interruption.interrupt();
         interruption.force();
-        let work = interruption.ends(pending::<()>(), ready(()));
+        let work = interruption.run_until_interrupted(pending::<()>(), ready(()));
         assert_eq!(work.await, Err(Interrupted));
     }
 
     #[tokio::test]
     async fn everything_under_way_is_interrupted_and_nothing_else_begins() {
         let interruption = Interruption::default();
-        let mut first = Box::pin(interruption.ends(pending::<()>(), ready(())));
-        let mut second = Box::pin(interruption.ends(pending::<()>(), ready(())));
+        let mut first = Box::pin(interruption.run_until_interrupted(pending::<()>(), ready(())));
+        let mut second = Box::pin(interruption.run_until_interrupted(pending::<()>(), ready(())));
         assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
         interruption.clone().interrupt();
         assert_eq!(first.await, Err(Interrupted));
         assert_eq!(second.await, Err(Interrupted));
-        let later = interruption.ends(pending::<()>(), ready(()));
+        let later = interruption.run_until_interrupted(pending::<()>(), ready(()));
         assert_eq!(later.await, Err(Interrupted));
     }
 }

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_helm::template::TIMEOUT;
-use addons_render::kkp::Stop;
-use addons_render::objects::{self, Objects, Request};
+use addons_render::kkp::StopFlag;
+use addons_render::objects::{self, RenderRequest, RenderedObjects};
 use addons_render::package::Package;
-use addons_render::text::Section;
+use addons_render::text::TextSection;
 use addons_sources::child::{self, RunFailure, RunLimits, RunningProgram};
 use addons_sources::location::{self, CatalogueError, LocatedCatalogue};
 use common::entrance;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -60,9 +60,9 @@ const SLOTS: (usize, usize) = (1, 2);
 #[derive(Serialize, Deserialize)]
 enum Job<'a> {
     /// Render a package to objects.
-    Objects(Cow<'a, Request>),
+    Objects(Cow<'a, RenderRequest>),
     /// Read an index, whose location is the name of the file.
-    Index(Section),
+    Index(TextSection),
 }
 
 /// The processes that render packages. Clones share the slots.
@@ -123,7 +123,7 @@ impl Jail {
 
     /// Waits for a slot, which the caller holds while it renders. This limits the memory of all processes together, and other installations
     /// cannot keep core add-ons waiting.
-    pub(crate) async fn slot(&self, is_core: bool) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn acquire_slot(&self, is_core: bool) -> Option<SemaphorePermit<'_>> {
         let (core, others) = &*self.slots;
         let slots = if is_core { core } else { others };
         // The semaphore is never closed.
@@ -136,28 +136,28 @@ impl Jail {
     /// [`JailError`]; errors of the rendering as text.
     pub(crate) async fn render(
         &self,
-        request: &Request,
+        request: &RenderRequest,
         bound: Duration,
-        mask: &Mask,
-    ) -> Result<Objects, OperationError> {
+        mask: &SecretMask,
+    ) -> Result<RenderedObjects, OperationError> {
         let job = Job::Objects(Cow::Borrowed(request));
         let output = self.run(&job, bound).await?;
         let answer = objects::from_bytes(&output).map_err(JailError::Answer)?;
-        answer.map_err(|error| OperationError::Masked(mask.text(&error)))
+        answer.map_err(|error| OperationError::Masked(mask.mask_text(&error)))
     }
 
     /// Runs [`location::parse_any`] in a separate process.
     ///
     /// # Errors
     /// [`JailError`]; [`CatalogueError::Elsewhere`].
-    pub(crate) async fn index(
+    pub(crate) async fn parse_index(
         &self,
         bytes: Vec<u8>,
         location: String,
     ) -> Result<Vec<LocatedCatalogue>, OperationError> {
-        let _slot = self.slot(false).await;
+        let _slot = self.acquire_slot(false).await;
         let file = location;
-        let job = Job::Index(Section { file, bytes });
+        let job = Job::Index(TextSection { file, bytes });
         let output = self.run(&job, TIMEOUT).await?;
         let answer: Result<Vec<LocatedCatalogue>, String> =
             entrance::from_slice(&output).map_err(JailError::Answer)?;
@@ -191,7 +191,7 @@ impl Jail {
                 false => JailError::Ended { status },
             });
         }
-        match entrance::nodes(&ended.stdout, usize::MAX) > MAX_NODES {
+        match entrance::count_nodes(&ended.stdout, usize::MAX) > MAX_NODES {
             true => Err(JailError::TooLarge),
             false => Ok(ended.stdout),
         }
@@ -223,8 +223,10 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> std::io::Result<()
     let job: Job<'static> = entrance::from_slice(&bytes)?;
     drop(bytes);
     let answer = match job {
-        Job::Objects(request) => objects::to_bytes(&objects::render(&request, &Stop::default()))?,
-        Job::Index(Section { file, bytes }) => {
+        Job::Objects(request) => {
+            objects::to_bytes(&objects::render_objects(&request, &StopFlag::default()))?
+        }
+        Job::Index(TextSection { file, bytes }) => {
             let found = location::parse_any(&bytes, &file);
             serde_json::to_vec(&found.map_err(|error| OperationError::from(error).chain()))?
         }

@@ -8,25 +8,25 @@ use addons_plan::kops::{KopsRecord, NodeRole};
 use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_KOPS_RECORD;
 use common::catalogue::channel::{ChannelVersion, DEFAULT_NAMESPACE, annotation};
-use common::catalogue::due::{Due, compare};
-use common::catalogue::select::Rules;
-use common::catalogue::{Entry, Origin};
+use common::catalogue::due::{DueVerdict, compare};
+use common::catalogue::select::SelectionRules;
+use common::catalogue::{CatalogueEntry, Origin};
 use kube::ResourceExt as _;
 
-use self::record::Kops;
+use self::record::KopsState;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::resolved::Resolved;
 
 /// Returns `NAMESPACE/NAME` of kops' record for an installation.
-pub(crate) fn place(record: &AddonInstallation) -> Option<&String> {
+pub(crate) fn record_place(record: &AddonInstallation) -> Option<&String> {
     record.annotations().get(ANNOTATION_KOPS_RECORD)
 }
 
 /// Whether kops' own tool has a record for an installation.
-pub(crate) fn is_known(record: &AddonInstallation) -> bool {
-    place(record).is_some()
+pub(crate) fn has_record(record: &AddonInstallation) -> bool {
+    record_place(record).is_some()
 }
 
 /// Reads kops' record of an add-on, and marks our record as having one.
@@ -50,7 +50,7 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
         None => None,
         Some(Ok(found)) => Some(found),
         Some(Err(error)) => {
-            ctx.find(Finding::KopsRecord(format!(
+            ctx.report_finding(Finding::KopsRecord(format!(
                 "namespace {namespace}: {error}"
             )));
             None
@@ -58,17 +58,17 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
     };
     let channel = found.as_ref().and_then(|found| found.channel.as_ref());
     if let Some(channel) = channel.filter(|channel| *channel != location) {
-        ctx.find(Finding::KopsRecord(format!(
+        ctx.report_finding(Finding::KopsRecord(format!(
             "{addon} was installed from another channel, {channel}"
         )));
     }
     let has_no_version = found.as_ref().is_some_and(|found| found.version.is_none());
     let rules = match ctx.settings().rules {
-        Rules::Auto if has_no_version => Rules::Channels,
+        SelectionRules::Auto if has_no_version => SelectionRules::Channels,
         _ => resolved.rules,
     };
     let place = format!("{namespace}/{addon}");
-    let kops = Kops {
+    let kops = KopsState {
         namespace: namespace.to_owned(),
         channel: location.clone(),
         text,
@@ -83,30 +83,30 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
     Ok(())
 }
 
-impl Kops {
+impl KopsState {
     /// Returns the record to write after an operation. Nodes are replaced only for an update (kops#11257).
-    pub(crate) async fn record(
+    pub(crate) async fn record_to_write(
         &self,
         ctx: &Context,
         resolved: &Resolved,
     ) -> Result<KopsRecord, OperationError> {
         let entry = &resolved.entry;
-        let after = ChannelVersion::of(entry, &self.channel, self.found.as_ref());
+        let after = ChannelVersion::from_entry(entry, &self.channel, self.found.as_ref());
         let is_update = self.found.as_ref().is_some_and(|found| {
-            compare(found.recorded(), entry.recorded(), self.rules) != Due::No
+            compare(found.replacement_key(), entry.replacement_key(), self.rules) != DueVerdict::No
         });
         let nodes = if is_update {
-            nodes(ctx, entry).await?
+            nodes_to_replace(ctx, entry).await?
         } else {
             Vec::new()
         };
         Ok(KopsRecord {
             namespace: self.namespace.clone(),
-            key: annotation::key(&entry.addon),
+            key: annotation::annotation_key(&entry.addon),
             // The same content with its keys in another order is not written again.
             after: match (&self.text, &self.found) {
                 (Some(text), Some(found)) if *found == after => Some(text.clone()),
-                _ => Some(after.text()),
+                _ => Some(after.to_text()),
             },
             before: self.text.clone(),
             nodes,
@@ -115,7 +115,10 @@ impl Kops {
 }
 
 /// Returns the nodes that an entry asks to replace.
-async fn nodes(ctx: &Context, entry: &Entry) -> Result<Vec<String>, OperationError> {
+async fn nodes_to_replace(
+    ctx: &Context,
+    entry: &CatalogueEntry,
+) -> Result<Vec<String>, OperationError> {
     let Some(role) = &entry.version.needs_rolling_update else {
         return Ok(Vec::new());
     };
@@ -136,11 +139,12 @@ pub(crate) async fn has_authority(
 }
 
 /// Returns the removal of the record, for an uninstallation.
-pub(crate) async fn removal(
+pub(crate) async fn record_to_remove(
     ctx: &Context,
     record: &AddonInstallation,
 ) -> Result<Option<KopsRecord>, OperationError> {
-    let Some((namespace, addon)) = place(record).and_then(|place| place.split_once('/')) else {
+    let Some((namespace, addon)) = record_place(record).and_then(|place| place.split_once('/'))
+    else {
         return Ok(None);
     };
     let all = ctx.kops.of(ctx.cluster().await?, namespace).await?;
@@ -153,7 +157,7 @@ pub(crate) async fn removal(
     let is_ours = found.channel.is_none() || found.channel.as_ref() == index;
     Ok(is_ours.then(|| KopsRecord {
         namespace: namespace.to_owned(),
-        key: annotation::key(addon),
+        key: annotation::annotation_key(addon),
         before: Some(text.clone()),
         after: None,
         nodes: Vec::new(),

@@ -79,18 +79,18 @@ pub mod values_from;
 pub mod verdict;
 
 pub use addons_plan::choices::Choices;
-pub use context::{Context, Index, Offer, Settings};
+pub use context::{Context, ContextSettings, IndexLocation, Offer};
 pub use directory::found::DirectorySync;
 pub use error::OperationError;
-pub use event::{Event, Finding, Work};
-pub use execute::Outcome;
-pub use intent::{DeclaredSet, Edit, Edits, Intent, NewInstallation, Target};
+pub use event::{Activity, Finding, OperationEvent};
+pub use execute::InstallationOutcome;
+pub use intent::{DeclaredSet, Edit, Edits, Intent, NewInstallation, VersionedName};
 pub use interruption::Interruption;
-pub use plan::{Plan, Planned};
+pub use plan::{Plan, PlannedInstallation};
 pub use records::{Records, name_of};
 pub use resolve::{Resolution, Resolver};
 pub use resolved::Resolved;
-pub use run::Run;
+pub use run::RunOptions;
 
 use addons_render::hooks::Occasion;
 
@@ -105,15 +105,15 @@ impl Resolver<'_> {
         choices: &Choices,
     ) -> Result<Plan, OperationError> {
         if !choices.adopt || choices.only_owners {
-            return self.planned(resolution, choices).await;
+            return self.plan_once(resolution, choices).await;
         }
         let mut again = Resolution {
             installations: resolution.installations.clone(),
             failed: Vec::new(),
-            gone: resolution.gone.clone(),
+            to_uninstall: resolution.to_uninstall.clone(),
         };
         let failed = resolution.failed.len();
-        let mut plan = self.planned(resolution, choices).await?;
+        let mut plan = self.plan_once(resolution, choices).await?;
         let takes_over = |resolved: &Resolved| {
             let mut plans = plan.installations.iter().map(|planned| &planned.plan);
             resolved.occasion() == Occasion::Install
@@ -128,26 +128,27 @@ impl Resolver<'_> {
             return Ok(plan);
         }
         again.failed = plan.failed.drain(..failed).collect();
-        self.planned(again, choices).await
+        self.plan_once(again, choices).await
     }
 
-    async fn planned(
+    async fn plan_once(
         &self,
         resolution: Resolution,
         choices: &Choices,
     ) -> Result<Plan, OperationError> {
         let mut installations = resolution.installations;
         for resolved in &mut installations {
-            resolved.decide(choices);
+            resolved.apply_choices(choices);
         }
-        let (installations, in_git) = gitops::judge(installations, choices);
+        let (installations, in_git) = gitops::separate_git_managed(installations, choices);
         let installations = installations.into_iter();
         // The objects of a directory were read with it.
-        let (found, chosen) = installations.partition(|resolved| resolved.found.is_some());
+        let (found, chosen) =
+            installations.partition(|resolved| resolved.directory_addon.is_some());
         let fetched = fetch::fetch(self.ctx, chosen, choices).await;
         let mut rendered = render::render(self.ctx, fetched).await;
-        rendered.extend(directory::rendered(found, choices));
-        let gone = &resolution.gone;
+        rendered.extend(directory::to_rendered(found, choices));
+        let gone = &resolution.to_uninstall;
         let mut plan = plan::plan(self, rendered, gone, choices).await?;
         plan.failed.splice(0..0, in_git);
         plan.failed.splice(0..0, resolution.failed);
@@ -155,6 +156,6 @@ impl Resolver<'_> {
         if gone.is_empty() || !plan.failed.is_empty() {
             return Ok(plan);
         }
-        plan::with_gone(self, plan, gone).await
+        plan::with_uninstallations(self, plan, gone).await
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use addons_engine::{Cluster, live};
-use addons_helm::lookup::{Query, Question};
-use addons_plan::inventory::{Inventory, Item};
+use addons_helm::lookup::{LookupQuery, LookupQuestion};
+use addons_plan::inventory::{Inventory, InventoryItem};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::api::installation::ObjectState;
@@ -26,21 +26,21 @@ const MAX_OBJECTS: usize = 500;
 /// How many bytes of JSON they may have.
 const MAX_BYTES: usize = 32 << 20;
 /// How many objects a warning names.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// The objects that `lookup` may read for an installation.
-pub(crate) struct Own<'a> {
+pub(crate) struct LookupSource<'a> {
     cluster: &'a Cluster,
     kinds: Arc<KindTable>,
     inventory: Inventory,
     /// The value of the owner label.
     owner: String,
-    read: Mutex<Read>,
+    read: Mutex<LookupCache>,
 }
 
 /// The objects that were read so far, each once, even if the chart is rendered twice.
 #[derive(Default)]
-struct Read {
+struct LookupCache {
     objects: BTreeMap<(Gvk, ObjectKey), Option<Value>>,
     /// The names of objects that this installation does not own, or that do not exist.
     missing: BTreeSet<String>,
@@ -50,19 +50,19 @@ struct Read {
 
 /// What a chart looked up.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct LookupSummary {
     /// The warning for the plan.
     pub(crate) line: Option<String>,
     /// The content of Secrets.
     pub(crate) secrets: Vec<Value>,
 }
 
-impl<'a> Own<'a> {
+impl<'a> LookupSource<'a> {
     /// Returns `None` if nothing is recorded, and so nothing can be found.
     ///
     /// # Errors
     /// The cluster cannot be reached.
-    pub(crate) async fn of(
+    pub(crate) async fn for_installation(
         ctx: &'a Context,
         resolved: &Resolved,
     ) -> Result<Option<Self>, OperationError> {
@@ -88,13 +88,13 @@ impl<'a> Own<'a> {
     }
 
     /// Answers lookups until the work is done.
-    pub(crate) async fn during<T>(
+    pub(crate) async fn answer_during<T>(
         &self,
-        mut questions: mpsc::Receiver<Question>,
+        mut questions: mpsc::Receiver<LookupQuestion>,
         work: impl Future<Output = T>,
     ) -> T {
         let answers = async {
-            while let Some(Question { query, answer }) = questions.recv().await {
+            while let Some(LookupQuestion { query, answer }) = questions.recv().await {
                 // Helm may have been stopped in the meantime.
                 let _ = answer.send(self.find(query).await);
             }
@@ -107,15 +107,15 @@ impl<'a> Own<'a> {
     }
 
     /// Returns the objects that match a query, or the error as text for helm.
-    async fn find(&self, query: Query) -> Result<Vec<Value>, String> {
+    async fn find(&self, query: LookupQuery) -> Result<Vec<Value>, String> {
         let mut read = self.read.lock().await;
         let mut found = Vec::new();
-        for (key, item) in self.recorded(&query) {
+        for (key, item) in self.find_recorded(&query) {
             let entry = (query.gvk.clone(), key.clone());
             if !read.objects.contains_key(&entry) {
-                let object = self.live(&query.gvk, key, item).await;
-                let object = object.map_err(|error| read.fail(error))?;
-                read.note(entry.clone(), object)?;
+                let object = self.read_live(&query.gvk, key, item).await;
+                let object = object.map_err(|error| read.keep_first_error(error))?;
+                read.insert(entry.clone(), object)?;
             }
             found.extend(read.objects.get(&entry).cloned().flatten());
         }
@@ -132,7 +132,10 @@ impl<'a> Own<'a> {
     }
 
     /// Returns the recorded objects that match a query. Objects that existed before the installation are not its own.
-    fn recorded<'q>(&'q self, query: &'q Query) -> impl Iterator<Item = (&'q ObjectKey, &'q Item)> {
+    fn find_recorded<'q>(
+        &'q self,
+        query: &'q LookupQuery,
+    ) -> impl Iterator<Item = (&'q ObjectKey, &'q InventoryItem)> {
         let objects = self.inventory.objects.iter();
         objects.filter(|(key, item)| {
             let is_own = item.object.state != ObjectState::Preexisting;
@@ -146,11 +149,11 @@ impl<'a> Own<'a> {
     }
 
     /// Returns the live object, if the installation still owns it.
-    async fn live(
+    async fn read_live(
         &self,
         gvk: &Gvk,
         key: &ObjectKey,
-        item: &Item,
+        item: &InventoryItem,
     ) -> Result<Option<Value>, OperationError> {
         let Some(info) = self.kinds.get(gvk) else {
             return Ok(None);
@@ -174,7 +177,7 @@ impl<'a> Own<'a> {
     ///
     /// # Errors
     /// An object could not be read.
-    pub(crate) fn seen(self) -> Result<Seen, OperationError> {
+    pub(crate) fn into_summary(self) -> Result<LookupSummary, OperationError> {
         let read = self.read.into_inner();
         if let Some(error) = read.error {
             return Err(error);
@@ -183,20 +186,20 @@ impl<'a> Own<'a> {
         let found: BTreeSet<String> = found.map(|((_, key), _)| key.to_string()).collect();
         let objects = read.objects.iter();
         let secrets = objects.filter(|((_, key), _)| key.is_secret());
-        Ok(Seen {
-            line: line(&found, &read.missing),
+        Ok(LookupSummary {
+            line: describe(&found, &read.missing),
             secrets: secrets
                 .filter_map(|(_, object)| object.as_ref())
-                .flat_map(content)
+                .flat_map(secret_values)
                 .collect(),
         })
     }
 }
 
-impl Seen {
+impl LookupSummary {
     /// Removes from the secrets the words that the chart or its values contain (`user: admin`). If they were masked, every name that
     /// contains them would be masked, and no object with one of them could be recognised as unchanged.
-    pub(crate) fn spelled_out<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]>) {
+    pub(crate) fn drop_chart_words<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]>) {
         if self.secrets.is_empty() {
             return;
         }
@@ -213,15 +216,15 @@ impl Seen {
     }
 }
 
-impl Read {
+impl LookupCache {
     /// Keeps the first error: helm would only repeat its text.
-    fn fail(&mut self, error: OperationError) -> String {
+    fn keep_first_error(&mut self, error: OperationError) -> String {
         let words = error.chain();
         self.error.get_or_insert(error);
         words
     }
 
-    fn note(&mut self, key: (Gvk, ObjectKey), object: Option<Value>) -> Result<(), String> {
+    fn insert(&mut self, key: (Gvk, ObjectKey), object: Option<Value>) -> Result<(), String> {
         let size = object.as_ref().map(|object| object.to_string().len());
         self.bytes = self.bytes.saturating_add(size.unwrap_or_default());
         self.objects.insert(key, object);
@@ -236,7 +239,7 @@ impl Read {
 }
 
 /// Returns the values of a Secret, as text if they are text.
-fn content(secret: &Value) -> impl Iterator<Item = Value> {
+fn secret_values(secret: &Value) -> impl Iterator<Item = Value> {
     let data = secret.get("data").and_then(Value::as_object);
     let values = data.into_iter().flatten().map(|(_, value)| value);
     values.map(|value| {
@@ -247,11 +250,11 @@ fn content(secret: &Value) -> impl Iterator<Item = Value> {
 }
 
 /// Returns the warning for the plan, or `None` if nothing was looked up.
-fn line(found: &BTreeSet<String>, missing: &BTreeSet<String>) -> Option<String> {
+fn describe(found: &BTreeSet<String>, missing: &BTreeSet<String>) -> Option<String> {
     let parts = [("found", found), ("not found", missing)];
     let parts = parts.into_iter().filter(|(_, objects)| !objects.is_empty());
     let parts: Vec<String> = parts
-        .map(|(what, objects)| format!("{what}: {}", list_first(objects, NAMED)))
+        .map(|(what, objects)| format!("{what}: {}", list_first(objects, MAX_NAMED)))
         .collect();
     let begin = "`lookup` in the chart reads live objects of this installation only";
     (!parts.is_empty()).then(|| format!("{begin}; {}", parts.join("; ")))
@@ -268,12 +271,12 @@ mod tests {
         let secret = json!({"data": {
             "user": STANDARD.encode("admin"), "password": STANDARD.encode("q9xKw2\n"), "key": "//79/A==", "url": STANDARD.encode("a://b"),
         }});
-        let mut seen = Seen {
+        let mut seen = LookupSummary {
             line: None,
-            secrets: content(&secret).collect(),
+            secrets: secret_values(&secret).collect(),
         };
         let chart = "adminUser: admin\nusers: [q9xKw2x]\n".as_bytes();
-        seen.spelled_out([chart, b"{\"a\":\"b\"}"].into_iter());
+        seen.drop_chart_words([chart, b"{\"a\":\"b\"}"].into_iter());
         let expected = [json!("//79/A=="), json!("q9xKw2\n"), json!("a://b")];
         assert_eq!(seen.secrets, expected);
     }
@@ -281,8 +284,8 @@ mod tests {
     #[test]
     fn the_line_names_what_was_asked_for() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(line(&BTreeSet::new(), &BTreeSet::new()), None);
-        let said = line(&names(&["a/Secret a"]), &names(&["b", "c", "d", "e", "f"]));
+        assert_eq!(describe(&BTreeSet::new(), &BTreeSet::new()), None);
+        let said = describe(&names(&["a/Secret a"]), &names(&["b", "c", "d", "e", "f"]));
         let expected = "`lookup` in the chart reads live objects of this installation only; found: a/Secret a; \
             not found: b, c, d and 2 more";
         assert_eq!(said.as_deref(), Some(expected));

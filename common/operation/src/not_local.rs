@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use addons_admission::rules::cluster::no_cluster;
+use addons_admission::rules::cluster::no_cluster_message;
 
 /// Why nothing is recorded in the namespace of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,7 @@ impl fmt::Display for NotLocal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { asked, system, .. } = self;
         if self.exists {
-            return write!(f, "namespace {}", no_cluster(asked, system));
+            return write!(f, "namespace {}", no_cluster_message(asked, system));
         }
         write!(
             f,

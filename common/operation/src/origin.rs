@@ -17,7 +17,7 @@ pub(crate) fn is_of_directory(ctx: &Context, record: &AddonInstallation) -> bool
     let Some(directory) = &record.spec.addon_ref.directory else {
         return false;
     };
-    ctx.find(Finding::OfDirectory {
+    ctx.report_finding(Finding::OfDirectory {
         installation: name_of(record),
         directory: directory.clone(),
     });
@@ -44,10 +44,10 @@ pub async fn catalogue_of(
     match (&reference.index, &reference.directory) {
         (Some(index), _) => {
             if !is_admitted(record) {
-                policies::before_index(ctx, record).await?;
+                policies::check_index(ctx, record).await?;
             }
-            let index = ctx.index_of(index, &installation.namespace);
-            let read = ctx.index(&index).await.map_err(Box::new);
+            let index = ctx.index_for(index, &installation.namespace);
+            let read = ctx.fetch_index(&index).await.map_err(Box::new);
             read.map_err(|error| OperationError::NoIndex {
                 installation,
                 error,
@@ -57,7 +57,7 @@ pub async fn catalogue_of(
             installation,
             directory: directory.clone(),
         }),
-        (None, None) => match orphan::lost(record, ctx.catalogues().await?) {
+        (None, None) => match orphan::find_missing_origin(record, ctx.catalogues().await?) {
             Some(lost) => Err(OperationError::Orphaned { installation, lost }),
             None => ctx.catalogue(&Offer::Catalogues).await,
         },

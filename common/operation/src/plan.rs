@@ -21,17 +21,17 @@ use crate::context::Context;
 use crate::error::OperationError;
 
 pub use assemble::plan;
-pub use planned::{Before, OnFailure, Plan, Planned};
-pub(crate) use rebuild::recorded_again;
-pub use uninstall::{Removal, plan_removal, plan_uninstall};
-pub(crate) use uninstall::{may_go, plan_gone, with_gone};
+pub use planned::{OnFailure, Plan, PlannedInstallation, RollbackPoint};
+pub(crate) use rebuild::plan_rebuild;
+pub use uninstall::{UninstallRequest, plan_removal, plan_uninstall};
+pub(crate) use uninstall::{may_uninstall, plan_separately, with_uninstallations};
 
 impl Plan {
     /// Returns the plan as a plan file. `changes` are the results of a dry run, for review.
     ///
     /// # Errors
     /// The cluster cannot be reached.
-    pub async fn file(
+    pub async fn to_file(
         &self,
         ctx: &Context,
         changes: Vec<ObjectDiff>,
@@ -59,7 +59,10 @@ impl Plan {
 ///
 /// # Errors
 /// The server cannot be reached. A refusal of the server is part of the result.
-pub async fn compare(ctx: &Context, planned: &Planned) -> Result<Vec<ObjectDiff>, OperationError> {
+pub async fn compare(
+    ctx: &Context,
+    planned: &PlannedInstallation,
+) -> Result<Vec<ObjectDiff>, OperationError> {
     Ok(diff::diff(ctx.cluster().await?, &planned.plan).await?)
 }
 
@@ -67,7 +70,10 @@ pub async fn compare(ctx: &Context, planned: &Planned) -> Result<Vec<ObjectDiff>
 ///
 /// # Errors
 /// The server cannot be reached.
-pub(crate) async fn changes(ctx: &Context, plan: &Plan) -> Result<Vec<ObjectDiff>, OperationError> {
+pub(crate) async fn compare_all(
+    ctx: &Context,
+    plan: &Plan,
+) -> Result<Vec<ObjectDiff>, OperationError> {
     let mut changes = Vec::new();
     for planned in &plan.installations {
         changes.extend(compare(ctx, planned).await?);
@@ -83,7 +89,8 @@ pub async fn ask_about_removals(ctx: &Context, plan: &mut Plan) -> Result<(), Op
     let cluster = ctx.cluster().await?;
     for planned in &mut plan.installations {
         if planned.plan.verb == Verb::Uninstall {
-            let refused = refusals::of_removal(cluster, &planned.plan, &planned.record).await?;
+            let refused =
+                refusals::find_removal_refusals(cluster, &planned.plan, &planned.record).await?;
             planned.plan.refused = refused;
         }
     }

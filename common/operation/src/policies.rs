@@ -5,15 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_admission::policy::{self, Candidate};
+use addons_admission::policy::{self, PolicyCandidate};
 use addons_admission::verdict::Verdict;
 use addons_admission::{Requester, validate, writer};
-use addons_render::images::images;
-use addons_render::objects::{Request, Source};
+use addons_render::images::find_images;
+use addons_render::objects::{RenderRequest, RenderSource};
 use common::api::catalogue::Method;
 use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_WRITTEN_BY;
-use common::api::policy::{AddonPolicy, Allowed};
+use common::api::policy::{AddonPolicy, AllowedContent};
 use common::manifest::yaml::DuplicateKeys;
 use kube::ResourceExt as _;
 
@@ -27,18 +27,18 @@ use crate::resolved::Resolved;
 use crate::verdict;
 
 /// An installation and its rendered objects.
-type Due = (Resolved, Rendered);
+type RenderedInstallation = (Resolved, Rendered);
 
 /// Separates the installations that the policies allow from those that they refuse. Warnings are added to the plan of their installation.
-pub(crate) async fn judge(
+pub(crate) async fn separate_allowed(
     ctx: &Context,
-    due: Vec<Due>,
-) -> (Vec<Due>, Vec<(Resolved, OperationError)>) {
+    due: Vec<RenderedInstallation>,
+) -> (Vec<RenderedInstallation>, Vec<(Resolved, OperationError)>) {
     let (mut allowed, mut refused) = (Vec::new(), Vec::new());
     let mut is_told = false;
     for (mut resolved, mut rendered) in due {
         let judged = match rendered.is_due {
-            true => verdict(ctx, &resolved, Some(&rendered)).await,
+            true => policy_verdict(ctx, &resolved, Some(&rendered)).await,
             false => Ok(Verdict::default()),
         };
         let judged = match judged {
@@ -46,7 +46,7 @@ pub(crate) async fn judge(
             Err(error) if error.is_forbidden() && !resolved.keeps_spec => {
                 if !is_told {
                     let warning = format!("policies are not judged here: {}", error.chain());
-                    ctx.find(Finding::Verdict(warning));
+                    ctx.report_finding(Finding::Verdict(warning));
                     is_told = true;
                 }
                 Ok(())
@@ -61,7 +61,7 @@ pub(crate) async fn judge(
             }
         };
         let judged = match judged {
-            Ok(()) if rendered.is_due => sign(ctx, &mut resolved).await,
+            Ok(()) if rendered.is_due => record_writer(ctx, &mut resolved).await,
             judged => judged,
         };
         match judged {
@@ -77,8 +77,11 @@ pub(crate) async fn judge(
 ///
 /// # Errors
 /// The policies refuse, or cannot be read.
-pub(crate) async fn before_fetch(ctx: &Context, resolved: &Resolved) -> Result<(), OperationError> {
-    unfetched(ctx, resolved, |_| true).await
+pub(crate) async fn check_before_fetch(
+    ctx: &Context,
+    resolved: &Resolved,
+) -> Result<(), OperationError> {
+    check_without_content(ctx, resolved, |_| true).await
 }
 
 /// As [`before_fetch`], if only the content says whether the installation is due: what is installed may stay, but a forbidden host is not
@@ -86,20 +89,20 @@ pub(crate) async fn before_fetch(ctx: &Context, resolved: &Resolved) -> Result<(
 ///
 /// # Errors
 /// Those of [`before_fetch`].
-pub(crate) async fn before_look(ctx: &Context, resolved: &Resolved) -> Result<(), OperationError> {
+pub(crate) async fn check_host(ctx: &Context, resolved: &Resolved) -> Result<(), OperationError> {
     if resolved.entry.version.source.inline.is_some() {
         return Ok(());
     }
-    unfetched(ctx, resolved, |rule| rule == policy::SOURCE).await
+    check_without_content(ctx, resolved, |rule| rule == policy::SOURCE).await
 }
 
 /// Evaluates the policies for an installation without its content, by the rules that count.
-async fn unfetched(
+async fn check_without_content(
     ctx: &Context,
     resolved: &Resolved,
     counts: impl Fn(&str) -> bool,
 ) -> Result<(), OperationError> {
-    match verdict(ctx, resolved, None).await {
+    match policy_verdict(ctx, resolved, None).await {
         Err(error) if error.is_forbidden() => Ok(()),
         Err(error) => Err(error),
         Ok(mut verdict) => {
@@ -116,11 +119,11 @@ async fn unfetched(
 ///
 /// # Errors
 /// Those of [`before_fetch`].
-pub(crate) async fn before_index(
+pub(crate) async fn check_index(
     ctx: &Context,
     installation: &AddonInstallation,
 ) -> Result<(), OperationError> {
-    let judged = match of_index(ctx, installation).await {
+    let judged = match index_verdict(ctx, installation).await {
         Err(error) if error.is_forbidden() => return Ok(()),
         judged => judged?,
     };
@@ -128,7 +131,7 @@ pub(crate) async fn before_index(
     Ok(verdict::conclude(ctx, &what, &judged)?)
 }
 
-async fn of_index(
+async fn index_verdict(
     ctx: &Context,
     installation: &AddonInstallation,
 ) -> Result<Verdict, OperationError> {
@@ -137,17 +140,17 @@ async fn of_index(
     if policies.is_empty() || installation.spec.core_addon {
         return Ok(verdict);
     }
-    let labels = labels(ctx, policies, &name_of(installation).namespace).await?;
-    let candidate = Candidate {
+    let labels = selector_labels(ctx, policies, &name_of(installation).namespace).await?;
+    let candidate = PolicyCandidate {
         installation,
         labels: &labels,
         entry: None,
         images: None,
         requester: None,
     };
-    policy::judge(policies, &candidate, &mut verdict);
+    policy::evaluate(policies, &candidate, &mut verdict);
     if !verdict.problems.is_empty() {
-        verdict.lift(ctx.requester().await?);
+        verdict.apply_break_glass(ctx.requester().await?);
     }
     // The plan has these warnings.
     verdict.warnings.clear();
@@ -155,14 +158,14 @@ async fn of_index(
 }
 
 /// Returns the labels of a namespace if a policy selects by them.
-async fn labels(
+async fn selector_labels(
     ctx: &Context,
     policies: &[AddonPolicy],
     namespace: &str,
 ) -> Result<BTreeMap<String, String>, OperationError> {
     let mut selectors = policies.iter().map(|one| &one.spec.namespace_selector);
     match selectors.any(Option::is_some) {
-        true => ctx.labels(namespace).await,
+        true => ctx.namespace_labels(namespace).await,
         false => Ok(BTreeMap::new()),
     }
 }
@@ -173,7 +176,7 @@ fn conclude(ctx: &Context, resolved: &Resolved, verdict: &Verdict) -> Result<(),
 }
 
 /// Returns the verdict of the policies on an installation. Images are included only if it was rendered.
-async fn verdict(
+async fn policy_verdict(
     ctx: &Context,
     resolved: &Resolved,
     rendered: Option<&Rendered>,
@@ -183,28 +186,28 @@ async fn verdict(
     if policies.is_empty() || resolved.record().spec.core_addon {
         return Ok(verdict);
     }
-    let labels = labels(ctx, policies, &resolved.name.namespace).await?;
+    let labels = selector_labels(ctx, policies, &resolved.name.namespace).await?;
     let selecting = policies.iter();
     let selecting = selecting.filter(|one| policy::selects(one, &labels));
     let selecting: Vec<&AddonPolicy> = selecting.collect();
-    let requester = match asks_who(selecting.iter().copied()) {
+    let requester = match restricts_installers(selecting.iter().copied()) {
         true => installer(ctx, resolved).await?,
         false => None,
     };
     let images = match rendered.filter(|_| restricts_images(&selecting)) {
-        Some(rendered) => Some(all_images(ctx, resolved, rendered).await?),
+        Some(rendered) => Some(collect_images(ctx, resolved, rendered).await?),
         None => None,
     };
-    let candidate = Candidate {
+    let candidate = PolicyCandidate {
         installation: &resolved.wanted,
         labels: &labels,
         entry: Some(&resolved.entry),
         images: images.as_ref(),
         requester: requester.as_ref(),
     };
-    policy::judge(selecting, &candidate, &mut verdict);
+    policy::evaluate(selecting, &candidate, &mut verdict);
     if !verdict.problems.is_empty() && !resolved.keeps_spec {
-        verdict.lift(ctx.requester().await?);
+        verdict.apply_break_glass(ctx.requester().await?);
     }
     Ok(verdict)
 }
@@ -216,25 +219,25 @@ async fn installer(
     resolved: &Resolved,
 ) -> Result<Option<Requester>, OperationError> {
     if resolved.keeps_spec {
-        return Ok(Some(writer::of(&resolved.record().metadata)));
+        return Ok(Some(writer::parse_writer(&resolved.record().metadata)));
     }
-    match is_written(resolved) {
+    match is_writer_judged(resolved) {
         true => Ok(Some(ctx.requester().await?.clone())),
         false => Ok(None),
     }
 }
 
 /// Records the caller as the writer if a policy names installers. The webhook does this for every record (semantics 19.3).
-async fn sign(ctx: &Context, resolved: &mut Resolved) -> Result<(), OperationError> {
-    if !is_written(resolved) || resolved.wanted.spec.core_addon {
+async fn record_writer(ctx: &Context, resolved: &mut Resolved) -> Result<(), OperationError> {
+    if !is_writer_judged(resolved) || resolved.wanted.spec.core_addon {
         return Ok(());
     }
     let policies = match ctx.policies().await {
         Err(error) if error.is_forbidden() => return Ok(()),
         policies => policies?,
     };
-    if asks_who(policies) {
-        let text = writer::text(ctx.requester().await?);
+    if restricts_installers(policies) {
+        let text = writer::format_writer(ctx.requester().await?);
         let annotations = resolved.wanted.annotations_mut();
         annotations.insert(ANNOTATION_WRITTEN_BY.to_owned(), text);
     }
@@ -242,37 +245,37 @@ async fn sign(ctx: &Context, resolved: &mut Resolved) -> Result<(), OperationErr
 }
 
 /// Whether the webhook would judge who writes the record (semantics 19.3).
-fn is_written(resolved: &Resolved) -> bool {
+fn is_writer_judged(resolved: &Resolved) -> bool {
     let existing = resolved.existing.as_ref().map(|record| &record.spec);
-    !resolved.keeps_spec && validate::is_judged(&resolved.wanted.spec, existing)
+    !resolved.keeps_spec && validate::is_policy_relevant(&resolved.wanted.spec, existing)
 }
 
-fn asks_who<'a>(policies: impl IntoIterator<Item = &'a AddonPolicy>) -> bool {
+fn restricts_installers<'a>(policies: impl IntoIterator<Item = &'a AddonPolicy>) -> bool {
     let mut policies = policies.into_iter();
     policies.any(|one| one.spec.installers.is_some())
 }
 
 fn restricts_images(policies: &[&AddonPolicy]) -> bool {
-    let restricts = |allowed: &Allowed| !allowed.image_registries.is_empty();
+    let restricts = |allowed: &AllowedContent| !allowed.image_registries.is_empty();
     let mut all = policies.iter();
     all.any(|one| one.spec.allowed.as_ref().is_some_and(restricts))
 }
 
 /// Returns the images of the rendered objects or, if helm itself installs the chart, of what it will render.
-async fn all_images(
+async fn collect_images(
     ctx: &Context,
     resolved: &Resolved,
     rendered: &Rendered,
 ) -> Result<BTreeSet<String>, OperationError> {
     let mut found = BTreeSet::new();
     for manifest in &rendered.manifests {
-        found.extend(images(&manifest.object));
+        found.extend(find_images(&manifest.object));
     }
     if let Some(chart) = &rendered.release {
-        let text = chart::of_release(ctx, resolved, &rendered.inputs, chart).await;
+        let text = chart::render_for_release(ctx, resolved, &rendered.inputs, chart).await;
         let text = within(text, || resolved.place())?;
-        let request = Request {
-            source: Source::of_text(text),
+        let request = RenderRequest {
+            source: RenderSource::from_text(text),
             location: rendered.location.clone(),
             method: Method::Helm,
             // Hooks that helm runs on other occasions count as well.
@@ -280,9 +283,9 @@ async fn all_images(
             duplicate_keys: DuplicateKeys::LastWins,
             registry: None,
         };
-        let parsed = render::parse(ctx, resolved, &request, &chart.mask).await;
+        let parsed = render::parse_objects(ctx, resolved, &request, &chart.mask).await;
         for manifest in within(parsed, || resolved.place())?.manifests {
-            found.extend(images(&manifest.object));
+            found.extend(find_images(&manifest.object));
         }
     }
     Ok(found)

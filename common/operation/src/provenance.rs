@@ -1,14 +1,14 @@
 //! Provenance files of charts.
 
 use addons_helm::HelmError;
-use addons_helm::provenance::{self, Provenance};
+use addons_helm::provenance::{self, ChartProvenance};
 use addons_sources::provenance::{self as file, ProvenanceError};
 use addons_sources::registry::chart;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::fetch::{self, Located};
+use crate::fetch::{self, LocatedSource};
 use crate::render;
 
 /// Why a chart is not verified.
@@ -38,12 +38,12 @@ impl From<OperationError> for UnprovenError {
 /// [`UnprovenError`].
 pub async fn verify(
     ctx: &Context,
-    entry: &Entry,
+    entry: &CatalogueEntry,
     keyring: &[u8],
-) -> Result<Provenance, UnprovenError> {
-    let mut resolved = render::uninstalled(ctx, entry);
+) -> Result<ChartProvenance, UnprovenError> {
+    let mut resolved = render::resolve_uninstalled(ctx, entry);
     resolved.entry.signature = None;
-    let located = Located::new(ctx, &resolved).await?;
+    let located = LocatedSource::new(ctx, &resolved).await?;
     if let Some(source) = &located.source.helm {
         chart::forget(source, &located.access(ctx)).await;
     }
@@ -57,7 +57,7 @@ pub async fn verify(
         .as_deref()
         .and_then(|resolved| resolved.split_once('@'));
     Ok(match manifest {
-        Some((_, digest)) => Provenance {
+        Some((_, digest)) => ChartProvenance {
             digest: digest.to_owned(),
             ..proven
         },

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use common::api::installation::AddonInstallation;
-use common::catalogue::select::{Reason, misfit};
+use common::catalogue::select::{RejectionReason, find_misfit};
 use common::catalogue::{self, installed};
 
 use crate::context::{Context, Offer};
@@ -14,14 +14,14 @@ use crate::records::Records;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
 use crate::verdict;
-use common::catalogue::orphan::{self, Lost, Unlisted};
+use common::catalogue::orphan::{self, MissingOrigin, UnlistedVersion};
 
 impl<'a> Resolver<'a> {
     /// Creates a resolver for [`Resolver::resolve_record`] alone: each record says whose rights are used.
     ///
     /// # Errors
     /// Those of [`Resolver::new`].
-    pub async fn of_records(ctx: &'a Context) -> Result<Self, OperationError> {
+    pub async fn for_records(ctx: &'a Context) -> Result<Self, OperationError> {
         Self::read(ctx, Offer::Catalogues).await
     }
 
@@ -29,7 +29,7 @@ impl<'a> Resolver<'a> {
     ///
     /// # Errors
     /// As [`Resolver::of_records`].
-    pub async fn of_known(
+    pub async fn for_known_records(
         ctx: &'a Context,
         all: Vec<AddonInstallation>,
     ) -> Result<Self, OperationError> {
@@ -41,11 +41,11 @@ impl<'a> Resolver<'a> {
             ..Records::default()
         };
         let has_catalogues = ctx.readable_catalogues().await?.is_some();
-        Self::with(ctx, Offer::Catalogues, records, has_catalogues).await
+        Self::with_records(ctx, Offer::Catalogues, records, has_catalogues).await
     }
 
     /// Creates a resolver with records that were read. `has_catalogues` says whether there are catalogues that the caller may read.
-    pub(crate) async fn with(
+    pub(crate) async fn with_records(
         ctx: &'a Context,
         offer: Offer,
         records: Records,
@@ -55,8 +55,8 @@ impl<'a> Resolver<'a> {
             true => ctx.contents().await?.objects,
             false => &[],
         };
-        let cluster = ctx.fit_for(catalogue::versions(known)).await?;
-        let facts = verdict::facts(ctx, &records, cluster, has_catalogues).await?;
+        let cluster = ctx.cluster_facts_for(catalogue::versions(known)).await?;
+        let facts = verdict::collect_facts(ctx, &records, cluster, has_catalogues).await?;
         Ok(Self {
             ctx,
             offer,
@@ -67,7 +67,7 @@ impl<'a> Resolver<'a> {
 
     /// Returns the resolver with the same records for another context.
     #[must_use]
-    pub fn acting<'b>(&self, ctx: &'b Context) -> Resolver<'b> {
+    pub fn with_context<'b>(&self, ctx: &'b Context) -> Resolver<'b> {
         Resolver {
             ctx,
             offer: self.offer.clone(),
@@ -86,21 +86,21 @@ impl<'a> Resolver<'a> {
         record: &AddonInstallation,
     ) -> Result<Resolved, OperationError> {
         let (edits, answers) = (Edits::default(), Answers::new());
-        let mut resolved = self.as_recorded(record).await?;
+        let mut resolved = self.choose_recorded(record).await?;
         resolved.keeps_spec = true;
         self.complete(resolved, &edits, &answers).await
     }
 
     /// As [`Resolver::resolve_record`], before defaults and the verdict.
-    pub(crate) async fn as_recorded(
+    pub(crate) async fn choose_recorded(
         &self,
         record: &AddonInstallation,
     ) -> Result<Resolved, OperationError> {
-        match self.held(record).await? {
+        match self.resolve_held(record).await? {
             Some(held) => Ok(held),
             None => {
                 let version = record.spec.addon_ref.version.as_deref();
-                self.chosen(record, version).await
+                self.resolve_version(record, version).await
             }
         }
     }
@@ -122,14 +122,14 @@ impl<'a> Resolver<'a> {
             // Other conditions of the installation report an origin that cannot be read.
             Err(_) => return Ok(Compatibility::Unknown),
         };
-        if let Some(unlisted) = orphan::unlisted(record, &catalogue) {
+        if let Some(unlisted) = orphan::find_unlisted(record, &catalogue) {
             return Ok(Compatibility::Unlisted(unlisted));
         }
-        let Some(entry) = installed::entry(record, &catalogue) else {
+        let Some(entry) = installed::find_installed(record, &catalogue) else {
             return Ok(Compatibility::Unknown);
         };
-        let cluster = self.ctx.fit_for([&entry.version]).await?;
-        Ok(match misfit(&entry.version.constraints, &cluster) {
+        let cluster = self.ctx.cluster_facts_for([&entry.version]).await?;
+        Ok(match find_misfit(&entry.version.constraints, &cluster) {
             None => Compatibility::Fits,
             Some(reason) => Compatibility::Misfit(reason),
         })
@@ -142,11 +142,11 @@ pub enum Compatibility {
     /// Nothing is installed, or its origin cannot be read.
     Unknown,
     /// Its catalogue, or its add-on there, was deleted.
-    Orphaned(Lost),
+    Orphaned(MissingOrigin),
     /// It was removed from its catalogue.
-    Unlisted(Unlisted),
+    Unlisted(UnlistedVersion),
     /// It fits.
     Fits,
     /// It does not fit, for this reason.
-    Misfit(Reason),
+    Misfit(RejectionReason),
 }

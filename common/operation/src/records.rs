@@ -10,7 +10,7 @@ use common::api::names::{InstallationName, owner_hash};
 use common::nearest::nearest;
 use common::pin;
 
-use crate::context::{Context, Settings};
+use crate::context::{Context, ContextSettings};
 use crate::error::OperationError;
 use crate::not_local::NotLocal;
 
@@ -50,7 +50,7 @@ impl Records {
         let listed = match record::list(home, of).await {
             Err(error @ EngineError::Forbidden { .. }) => {
                 is_partial = true;
-                readable(home, ctx.settings(), error).await
+                list_readable(home, ctx.settings(), error).await
             }
             other => other,
         };
@@ -74,8 +74,8 @@ impl Records {
                     local.insert(asked.clone());
                 }
             }
-            None if all.iter().all(|record| is_within(record, system)) => {}
-            None => local.extend(local::namespaces(home).await?),
+            None if all.iter().all(|record| is_in_namespace(record, system)) => {}
+            None => local.extend(local::list_namespaces(home).await?),
         }
         Ok(Self {
             all,
@@ -111,19 +111,19 @@ impl Records {
     }
 
     /// Returns the records of a namespace or, if it is `None`, those of the namespaces that stand for this cluster.
-    pub fn within<'a>(
+    pub fn in_namespace<'a>(
         &'a self,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = &'a AddonInstallation> {
         let all = self.all.iter();
-        all.filter(move |record| is_meant(record, namespace, &self.local))
+        all.filter(move |record| is_selected(record, namespace, &self.local))
     }
 
     /// As [`Records::within`], and drops the other records.
     #[must_use]
-    pub fn into_within(self, namespace: Option<&str>) -> Vec<AddonInstallation> {
+    pub fn into_namespace(self, namespace: Option<&str>) -> Vec<AddonInstallation> {
         let Self { mut all, local, .. } = self;
-        all.retain(|record| is_meant(record, namespace, &local));
+        all.retain(|record| is_selected(record, namespace, &local));
         all
     }
 
@@ -131,7 +131,7 @@ impl Records {
     ///
     /// # Errors
     /// Those of [`Records::find`].
-    pub fn named<'a>(
+    pub fn find_all<'a>(
         &'a self,
         names: &[String],
         namespace: Option<&'a str>,
@@ -150,7 +150,8 @@ impl Records {
         namespace: Option<&'a str>,
     ) -> Result<&'a AddonInstallation, OperationError> {
         let is_meant = |record: &&AddonInstallation| record.metadata.name.as_deref() == Some(name);
-        let found: Vec<&AddonInstallation> = self.within(namespace).filter(is_meant).collect();
+        let found: Vec<&AddonInstallation> =
+            self.in_namespace(namespace).filter(is_meant).collect();
         match found.as_slice() {
             [one] => Ok(one),
             [] => {
@@ -159,7 +160,7 @@ impl Records {
                 }
                 // The user may have given the namespace of the objects instead of that of the record.
                 let elsewhere = self.all.iter().find(is_meant).map(name_of);
-                let names = self.within(namespace);
+                let names = self.in_namespace(namespace);
                 let names = names.filter_map(|record| record.metadata.name.as_deref());
                 Err(OperationError::UnknownInstallation {
                     name: name.to_owned(),
@@ -181,14 +182,14 @@ impl Records {
 
     /// Whether the objects of a record are in the cluster of the command. A namespace that stands for no cluster may have records of a
     /// client with another system namespace, whose objects are in this cluster.
-    fn is_here(&self, record: &AddonInstallation) -> bool {
+    fn is_in_cluster(&self, record: &AddonInstallation) -> bool {
         let at = record.metadata.namespace.as_deref().unwrap_or_default();
-        self.local.contains(at) || !self.is_remote && !pin::is_elsewhere(record)
+        self.local.contains(at) || !self.is_remote && !pin::is_in_other_cluster(record)
     }
 
     /// Returns the installations whose objects are in the cluster of the command.
-    pub fn here(&self) -> impl Iterator<Item = &AddonInstallation> {
-        self.all.iter().filter(|record| self.is_here(record))
+    pub fn in_cluster(&self) -> impl Iterator<Item = &AddonInstallation> {
+        self.all.iter().filter(|record| self.is_in_cluster(record))
     }
 
     /// Whether a record counts at its word for another installation (semantics 13.5).
@@ -199,7 +200,7 @@ impl Records {
 
     /// Returns the values of the owner label of all installations.
     pub(crate) fn owners(&self) -> BTreeSet<String> {
-        let names = self.here().map(name_of);
+        let names = self.in_cluster().map(name_of);
         names
             .map(|name| owner_hash(&name.namespace, &name.name))
             .collect()
@@ -218,7 +219,7 @@ impl Records {
             owners: self.owners(),
             ..Claims::default()
         };
-        let others = self.here().filter(|record| {
+        let others = self.in_cluster().filter(|record| {
             let name = name_of(record);
             name != *own && !except.contains(&name)
         });
@@ -236,9 +237,9 @@ impl Records {
 
 /// Returns the records of the namespaces that a command works on. If another namespace was asked for, those of the system namespace are
 /// optional: they only tell what else is in use. `forbidden` is the error of the cluster-wide LIST.
-async fn readable(
+async fn list_readable(
     cluster: &Cluster,
-    settings: &Settings,
+    settings: &ContextSettings,
     forbidden: EngineError,
 ) -> Result<Vec<AddonInstallation>, EngineError> {
     let system = record::list(cluster, Some(&settings.system_namespace)).await;
@@ -260,14 +261,18 @@ async fn readable(
 }
 
 /// Whether a command in this namespace selects a record; without one, it selects those of this cluster.
-fn is_meant(record: &AddonInstallation, namespace: Option<&str>, local: &BTreeSet<String>) -> bool {
+fn is_selected(
+    record: &AddonInstallation,
+    namespace: Option<&str>,
+    local: &BTreeSet<String>,
+) -> bool {
     match namespace {
-        Some(namespace) => is_within(record, namespace),
+        Some(namespace) => is_in_namespace(record, namespace),
         None => local.contains(record.metadata.namespace.as_deref().unwrap_or_default()),
     }
 }
 
-fn is_within(record: &AddonInstallation, namespace: &str) -> bool {
+fn is_in_namespace(record: &AddonInstallation, namespace: &str) -> bool {
     record.metadata.namespace.as_deref() == Some(namespace)
 }
 

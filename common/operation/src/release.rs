@@ -2,28 +2,28 @@
 //! record.
 
 use addons_engine::release::{ReleaseOwner, owner, records};
-use addons_engine::{Cause, OutsideFailure, OwnedOutside};
-use addons_helm::release::{Release, Status, Wanted};
+use addons_engine::{FailureCause, OutsideFailure, OwnedOutside};
+use addons_helm::release::{ReleaseClient, ReleaseRequest, ReleaseStatus};
 use addons_helm::{Helm, HelmError};
 use addons_plan::release_records::ReleaseRecords;
-use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRelease};
+use common::api::installation::{AddonInstallationStatus, ConflictPolicy, HelmRelease};
 use common::api::names::{InstallationName, owner_hash};
-use common::foreign::Foreign;
+use common::foreign::ForeignText;
 use futures::future::BoxFuture;
 use kube::Config;
 
 use crate::chart::CompleteChart;
-use crate::context::{Context, Events};
+use crate::context::{Context, EventSink};
 use crate::error::{ChangedRelease, ForeignRelease, ModeError, OperationError};
-use crate::event::{Event, Finding};
+use crate::event::{Finding, OperationEvent};
 use crate::interruption::Interruption;
-use crate::plan::Planned;
-use crate::run::Run;
+use crate::plan::PlannedInstallation;
+use crate::run::RunOptions;
 
 /// What helm does for one installation.
 #[derive(Clone)]
 pub(crate) struct ReleaseWork {
-    events: Events,
+    events: EventSink,
     helm: Helm,
     config: Config,
     release: HelmRelease,
@@ -33,24 +33,24 @@ pub(crate) struct ReleaseWork {
     chart: Option<CompleteChart>,
     /// Whether to recover a pending release.
     recovers: bool,
-    run: Run,
-    conflicts: Conflicts,
+    run: RunOptions,
+    conflicts: ConflictPolicy,
     interruption: Interruption,
 }
 
 impl ReleaseWork {
     /// Returns the work of helm for a plan as the engine runs it, or `None` if helm is not involved.
-    pub(crate) async fn of(
+    pub(crate) async fn prepare(
         ctx: &Context,
-        planned: &Planned,
-        run: &Run,
+        planned: &PlannedInstallation,
+        run: &RunOptions,
         interruption: &Interruption,
     ) -> Result<Option<OwnedOutside>, OperationError> {
         let Some(release) = &planned.plan.helm_release else {
             return Ok(None);
         };
         let chart = planned.release.clone();
-        if chart.is_none() && !planned.plan.verb.ends() {
+        if chart.is_none() && !planned.plan.verb.ends_installation() {
             return Ok(None);
         }
         let installation = &planned.plan.installation;
@@ -73,20 +73,20 @@ impl ReleaseWork {
     /// Runs helm, and returns helm's message if it fails.
     fn run(self) -> BoxFuture<'static, Result<(), OutsideFailure>> {
         Box::pin(async move {
-            let _runs = self.interruption.helm_runs().await;
-            let done = self.done().await;
+            let _runs = self.interruption.hold_helm().await;
+            let done = self.run_helm().await;
             done.map_err(|error| {
-                let words = Foreign::new(&error.to_string());
+                let words = ForeignText::new(&error.to_string());
                 let cause = if error.is_conflict() {
-                    Cause::Conflict
+                    FailureCause::Conflict
                 } else {
-                    Cause::Other
+                    FailureCause::Other
                 };
                 let message = match self.conflicts {
-                    Conflicts::Yield if error.is_conflict() => format!(
+                    ConflictPolicy::Yield if error.is_conflict() => format!(
                         "{words}; spec.conflicts is Yield, and helm cannot leave fields to others: leave them out of the values, or set Take"
                     ),
-                    Conflicts::Fail if error.is_conflict() => {
+                    ConflictPolicy::Fail if error.is_conflict() => {
                         format!("{words}; spec.conflicts is Fail: nothing is taken back")
                     }
                     _ => words.into(),
@@ -96,11 +96,11 @@ impl ReleaseWork {
         })
     }
 
-    async fn done(&self) -> Result<(), HelmError> {
+    async fn run_helm(&self) -> Result<(), HelmError> {
         let HelmRelease { name, namespace } = &self.release;
         let timeout = self.run.timeout;
-        let release = Release::new(&self.helm, &self.config, name, namespace)?
-            .until(self.interruption.state());
+        let release = ReleaseClient::new(&self.helm, &self.config, name, namespace)?
+            .with_stop(self.interruption.subscribe());
         let Some(chart) = &self.chart else {
             release.uninstall(self.run.wait, timeout).await?;
             return Ok(());
@@ -109,12 +109,12 @@ impl ReleaseWork {
         if self.recovers
             && let Some(recovery) = release.recover(timeout).await?
         {
-            (self.events)(Event::Found(Finding::ReleaseRecovered {
+            (self.events)(OperationEvent::Finding(Finding::ReleaseRecovered {
                 release: name.clone(),
                 recovery: recovery.to_string(),
             }));
         }
-        let wanted = Wanted {
+        let wanted = ReleaseRequest {
             package: &chart.package,
             values: &chart.values,
             whole_numbers: &chart.whole_numbers,
@@ -124,7 +124,7 @@ impl ReleaseWork {
             skip_crds: chart.skips_crds,
             wait: self.run.wait,
             timeout,
-            takes_fields: self.conflicts == Conflicts::Take,
+            takes_fields: self.conflicts == ConflictPolicy::Take,
         };
         release.upgrade(&wanted).await
     }
@@ -164,7 +164,7 @@ pub(crate) async fn check(
         return Ok(ReleaseRecords::accepted(found));
     }
     let is_interrupted = status.is_some_and(|status| status.operation.is_some());
-    ReleaseRecords::judge(known, found, is_interrupted).map_err(|changed| {
+    ReleaseRecords::compare(known, found, is_interrupted).map_err(|changed| {
         ChangedRelease {
             installation: installation.clone(),
             release: release.clone(),
@@ -183,7 +183,7 @@ async fn config(ctx: &Context) -> Result<&Config, OperationError> {
 /// Returns the release of a record: the installed one, the one that an interrupted operation was installing, or the one that could not be
 /// installed, because helm keeps a failed release.
 #[must_use]
-pub fn recorded(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
+pub fn recorded_release(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
     let operation = status.operation.as_ref();
     let target = operation.and_then(|operation| operation.target.as_ref());
     let tried = status.history.first().map(|revision| &revision.installed);
@@ -200,7 +200,7 @@ pub(crate) fn check_mode(
     let Some(status) = status else { return Ok(()) };
     let name = name.to_owned();
     let full = |release: &HelmRelease| format!("{}/{}", release.namespace, release.name);
-    match (recorded(status), wanted) {
+    match (recorded_release(status), wanted) {
         (Some(_), None) => Err(ModeError::OtherMode {
             name,
             mode: "objects",
@@ -225,9 +225,9 @@ pub(crate) fn check_mode(
 pub async fn status(
     ctx: &Context,
     release: &HelmRelease,
-) -> Result<Option<Status>, OperationError> {
+) -> Result<Option<ReleaseStatus>, OperationError> {
     let config = config(ctx).await?;
-    let release = Release::new(ctx.helm().await?, config, &release.name, &release.namespace)?;
+    let release = ReleaseClient::new(ctx.helm().await?, config, &release.name, &release.namespace)?;
     Ok(release.status().await?)
 }
 
@@ -252,7 +252,7 @@ mod tests {
             (json!({"installed": objects, "history": tried}), false),
         ] {
             let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
-            assert_eq!(recorded(&read).is_some(), expected, "{status}");
+            assert_eq!(recorded_release(&read).is_some(), expected, "{status}");
         }
     }
 }

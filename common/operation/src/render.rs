@@ -4,33 +4,33 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use addons_render::hooks::Occasion;
-use addons_render::kkp::{self, Stop};
-use addons_render::objects::{self, Objects, ObjectsError, Request, Source};
+use addons_render::kkp::{self, StopFlag};
+use addons_render::objects::{self, ObjectsError, RenderRequest, RenderSource, RenderedObjects};
 use addons_render::package::Package;
-use addons_render::random::Random;
-use addons_render::text::{self, Text};
+use addons_render::random::RandomFields;
+use addons_render::text::{self, RenderedText};
 use addons_sources::{SourceError, archive};
 use common::api::catalogue::{HelmMode, Method};
 use common::api::installation::{HelmRelease, Installed, Signature};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use futures::StreamExt as _;
 use futures::stream;
 use tokio::sync::oneshot;
 
 use crate::authority;
-use crate::chart::{self, CompleteChart, Renderings};
+use crate::chart::{self, ChartRenderings, CompleteChart};
 use crate::context::Context;
 use crate::error::{OperationError, within};
-use crate::fetch::{self, AT_ONCE, Fetched, Verified};
-use crate::inputs::{Data, Inputs};
+use crate::fetch::{self, AT_ONCE, Fetched, VerifiedPackage};
+use crate::inputs::{Inputs, RenderData};
 use crate::jail;
 use crate::resolved::Resolved;
-use crate::stage::{Stage, Staged};
+use crate::stage::{StageResult, Staged};
 
 /// The rendered objects of an installation.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct Rendered {
     /// The objects.
     pub manifests: Vec<Manifest>,
     /// The fields that the chart generates at random.
-    pub random: Random,
+    pub random: RandomFields,
     /// The chart that helm itself installs, with its values; the objects are then empty.
     pub release: Option<CompleteChart>,
     /// The hash of the entry, or that of the package if the entry has none (semantics 11.4).
@@ -82,9 +82,11 @@ impl Rendered {
 pub async fn render(ctx: &Context, fetched: Vec<Staged<Fetched>>) -> Vec<Staged<Rendered>> {
     let rendering = stream::iter(fetched).map(|Staged { resolved, stage }| async move {
         let stage = match stage {
-            Stage::Due(fetched) => Stage::of(one(ctx, &resolved, fetched).await.map(Some)),
-            Stage::UpToDate => Stage::UpToDate,
-            Stage::Failed(error) => Stage::Failed(error),
+            StageResult::Due(fetched) => {
+                StageResult::from_result(render_one(ctx, &resolved, fetched).await.map(Some))
+            }
+            StageResult::UpToDate => StageResult::UpToDate,
+            StageResult::Failed(error) => StageResult::Failed(error),
         };
         Staged { resolved, stage }
     });
@@ -92,7 +94,7 @@ pub async fn render(ctx: &Context, fetched: Vec<Staged<Fetched>>) -> Vec<Staged<
 }
 
 /// Renders one package to its objects, or to the chart that helm itself installs.
-async fn one(
+async fn render_one(
     ctx: &Context,
     resolved: &Resolved,
     fetched: Fetched,
@@ -107,7 +109,7 @@ async fn one(
         occasion,
     } = fetched;
     if template.method != Method::Helm || !is_release {
-        let rendered = objects(ctx, resolved, occasion, inputs, verified).await?;
+        let rendered = render_objects(ctx, resolved, occasion, inputs, verified).await?;
         let mut manifests = rendered.manifests;
         if resolved.entry.version.needs_pki {
             let now = ctx.cluster().await?.now();
@@ -119,7 +121,7 @@ async fn one(
             ..rendered
         });
     }
-    let Verified {
+    let VerifiedPackage {
         fetched,
         manifest_hash,
         signature,
@@ -130,7 +132,7 @@ async fn one(
     let warnings = warnings.into_iter().chain(chart.warnings.clone()).collect();
     Ok(Rendered {
         manifests: Vec::new(),
-        random: Random::default(),
+        random: RandomFields::default(),
         release: Some(chart),
         manifest_hash,
         resolved: fetched.resolved,
@@ -148,12 +150,12 @@ async fn one(
 ///
 /// # Errors
 /// A template, a chart or a manifest fails, with its place.
-pub async fn objects(
+pub async fn render_objects(
     ctx: &Context,
     resolved: &Resolved,
     occasion: Occasion,
     mut inputs: Inputs,
-    verified: Verified,
+    verified: VerifiedPackage,
 ) -> Result<Rendered, OperationError> {
     let place = || resolved.place();
     let (package, location) = (verified.fetched.package, verified.fetched.location);
@@ -161,23 +163,24 @@ pub async fn objects(
     let mut looked_up = None;
     let source = if method == Method::Helm {
         let is_upgrade = resolved.occasion() == Occasion::Upgrade;
-        let renderings = chart::renderings(ctx, resolved, &inputs, package, is_upgrade).await;
-        let Renderings {
+        let renderings =
+            chart::render_with_lookup(ctx, resolved, &inputs, package, is_upgrade).await;
+        let ChartRenderings {
             text,
             again,
-            seen,
+            lookups: seen,
             crds,
         } = within(renderings, place)?;
         inputs.looked_up = seen.secrets;
         looked_up = seen.line;
-        Source::Texts { text, again, crds }
+        RenderSource::Texts { text, again, crds }
     } else if method == Method::GoTemplate && ctx.settings().jail.is_some() {
-        within(templates_of(ctx, &inputs, package), place)?
+        within(template_source(ctx, &inputs, package), place)?
     } else {
-        let text = text(ctx, resolved, &inputs, package).await;
-        Source::of_text(within(text, place)?)
+        let text = render_text(ctx, resolved, &inputs, package).await;
+        RenderSource::from_text(within(text, place)?)
     };
-    let request = Request {
+    let request = RenderRequest {
         source,
         location: location.clone(),
         method,
@@ -186,17 +189,17 @@ pub async fn objects(
         registry: within(resolved.registry(), place)?,
     };
     let mask = inputs.mask();
-    let Objects {
+    let RenderedObjects {
         manifests,
         random,
         resting,
         definitions,
         warnings,
         doubts,
-    } = within(parse(ctx, resolved, &request, &mask).await, place)?;
+    } = within(parse_objects(ctx, resolved, &request, &mask).await, place)?;
     let all = verified.warnings.into_iter().chain(warnings);
     let all = all.chain(looked_up).chain(doubts);
-    let warnings = all.map(|warning| mask.text(&warning)).collect();
+    let warnings = all.map(|warning| mask.mask_text(&warning)).collect();
     Ok(Rendered {
         inputs,
         manifests,
@@ -217,18 +220,18 @@ pub async fn objects(
 ///
 /// # Errors
 /// Those of the texts, or of the process.
-pub(crate) async fn parse(
+pub(crate) async fn parse_objects(
     ctx: &Context,
     resolved: &Resolved,
-    request: &Request,
-    mask: &Mask,
-) -> Result<Objects, OperationError> {
+    request: &RenderRequest,
+    mask: &SecretMask,
+) -> Result<RenderedObjects, OperationError> {
     match &ctx.settings().jail {
         Some(jail) => {
-            let _slot = ctx.slot(resolved.wanted.spec.is_guard()).await;
+            let _slot = ctx.acquire_slot(resolved.wanted.spec.is_guard()).await;
             jail.render(request, ctx.time_to_render(), mask).await
         }
-        None => objects::render(request, &Stop::default()).map_err(|error| {
+        None => objects::render_objects(request, &StopFlag::default()).map_err(|error| {
             let error = match error {
                 ObjectsError::Text(error) => OperationError::from(error),
                 ObjectsError::Manifest(error) => OperationError::from(error),
@@ -239,16 +242,16 @@ pub(crate) async fn parse(
 }
 
 /// Returns the templates of a package with their data, for rendering by another process.
-fn templates_of(
+fn template_source(
     ctx: &Context,
     inputs: &Inputs,
     package: Package,
-) -> Result<Source, OperationError> {
+) -> Result<RenderSource, OperationError> {
     let package = archive::unpack_package(package).map_err(SourceError::Archive)?;
     jail::check_files(&package)?;
     let layers = inputs.with_package(text::package_values(&package)?);
-    Ok(Source::Templates {
-        data: inputs.document(&layers.merged()),
+    Ok(RenderSource::Templates {
+        data: inputs.template_document(&layers.merge_all()),
         package,
         strict: ctx.settings().strict,
     })
@@ -259,14 +262,14 @@ fn templates_of(
 ///
 /// # Errors
 /// A source, a template or a manifest fails, with its place.
-pub async fn of_entry(
+pub async fn render_entry(
     ctx: &Context,
-    entry: &Entry,
+    entry: &CatalogueEntry,
     kubernetes: Option<&str>,
 ) -> Result<Rendered, OperationError> {
-    let resolved = uninstalled(ctx, entry);
+    let resolved = resolve_uninstalled(ctx, entry);
     let inputs = match kubernetes {
-        Some(version) => Inputs::given(&resolved, Data::of_version(version)),
+        Some(version) => Inputs::without_cluster(&resolved, RenderData::with_version(version)),
         None => Inputs::read(ctx, &resolved).await?,
     };
     let mut verified = fetch::package(ctx, &resolved).await?;
@@ -275,12 +278,12 @@ pub async fn of_entry(
         verified.manifest_hash = verified.fetched.package.digest();
     }
     let occasion = resolved.occasion();
-    objects(ctx, &resolved, occasion, inputs, verified).await
+    render_objects(ctx, &resolved, occasion, inputs, verified).await
 }
 
 /// Returns an entry resolved as it would be installed under its own name.
 #[must_use]
-pub fn uninstalled(ctx: &Context, entry: &Entry) -> Resolved {
+pub fn resolve_uninstalled(ctx: &Context, entry: &CatalogueEntry) -> Resolved {
     let name = InstallationName {
         namespace: ctx.settings().system_namespace.clone(),
         name: installation_name(&entry.addon),
@@ -292,55 +295,58 @@ pub fn uninstalled(ctx: &Context, entry: &Entry) -> Resolved {
 ///
 /// # Errors
 /// A template or a chart fails.
-pub async fn text(
+pub async fn render_text(
     ctx: &Context,
     resolved: &Resolved,
     inputs: &Inputs,
     package: Package,
-) -> Result<Text, OperationError> {
+) -> Result<RenderedText, OperationError> {
     let files = |package| -> Result<Package, OperationError> {
         archive::unpack_package(package).map_err(|error| SourceError::Archive(error).into())
     };
     match resolved.entry.version.template.method {
-        Method::Manifest => Ok(Text::plain(files(package)?)),
-        Method::GoTemplate => templates(ctx, resolved, inputs, files(package)?).await,
+        Method::Manifest => Ok(RenderedText::from_manifests(files(package)?)),
+        Method::GoTemplate => render_templates(ctx, resolved, inputs, files(package)?).await,
         Method::Helm => {
             let is_upgrade = resolved.occasion() == Occasion::Upgrade;
-            chart::text(ctx, resolved, inputs, package, is_upgrade).await
+            chart::render_text(ctx, resolved, inputs, package, is_upgrade).await
         }
     }
 }
 
 /// Renders templates on a thread of their own, so that a long rendering delays neither Ctrl-C nor other work.
-async fn templates(
+async fn render_templates(
     ctx: &Context,
     resolved: &Resolved,
     inputs: &Inputs,
     package: Package,
-) -> Result<Text, OperationError> {
+) -> Result<RenderedText, OperationError> {
     let layers = inputs.with_package(text::package_values(&package)?);
-    let data = inputs.document(&layers.merged());
-    let options = kkp::Options {
+    let data = inputs.template_document(&layers.merge_all());
+    let options = kkp::KkpOptions {
         strict: ctx.settings().strict,
         registry: resolved.registry()?,
-        ..kkp::Options::default()
+        ..kkp::KkpOptions::default()
     };
     let bound = ctx.time_to_render();
-    let stopped = Stopped(options.stop.clone());
+    let stopped = StopOnDrop(options.stop.clone());
     let (send, rendered) = oneshot::channel();
     let work = move || {
         // If the receiver was dropped, the rendering was stopped.
-        let _ = send.send(Text::of_templates(&package, &data, &options));
+        let _ = send.send(RenderedText::from_templates(&package, &data, &options));
     };
     let thread = std::thread::Builder::new().name("templates".to_owned());
     thread.spawn(work).map_err(OperationError::Thread)?;
-    let rendered = answer(rendered, bound).await;
+    let rendered = wait_for_thread(rendered, bound).await;
     drop(stopped);
     rendered?.map_err(|error| OperationError::from(error).masked(&inputs.mask()))
 }
 
 /// Waits for the result of the rendering thread.
-async fn answer<T>(rendered: oneshot::Receiver<T>, bound: Duration) -> Result<T, OperationError> {
+async fn wait_for_thread<T>(
+    rendered: oneshot::Receiver<T>,
+    bound: Duration,
+) -> Result<T, OperationError> {
     match tokio::time::timeout(bound, rendered).await {
         Ok(Ok(answer)) => Ok(answer),
         // The thread ended without a result, which is not a timeout.
@@ -350,11 +356,11 @@ async fn answer<T>(rendered: oneshot::Receiver<T>, bound: Duration) -> Result<T,
 }
 
 /// Stops a rendering when it is dropped.
-struct Stopped(Stop);
+struct StopOnDrop(StopFlag);
 
-impl Drop for Stopped {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.ask();
+        self.0.request_stop();
     }
 }
 
@@ -366,7 +372,7 @@ mod tests {
     async fn a_thread_that_ended_without_an_answer_was_not_slow() {
         let bound = Duration::from_millis(1);
         let (send, rendered) = oneshot::channel::<()>();
-        let slow = answer(rendered, bound).await.unwrap_err();
+        let slow = wait_for_thread(rendered, bound).await.unwrap_err();
         assert!(
             matches!(slow, OperationError::SlowTemplates { .. }),
             "{slow}"
@@ -374,7 +380,7 @@ mod tests {
         drop(send);
         let (send, rendered) = oneshot::channel::<()>();
         drop(send);
-        let lost = answer(rendered, bound).await.unwrap_err();
+        let lost = wait_for_thread(rendered, bound).await.unwrap_err();
         assert!(matches!(lost, OperationError::LostTemplates), "{lost}");
     }
 }

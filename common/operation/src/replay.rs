@@ -5,20 +5,20 @@ use std::time::Duration;
 use addons_engine::{EngineError, record};
 use addons_plan::choices::Choices;
 use addons_plan::facts::{EntryFacts, RecordFacts};
-use addons_plan::file::{self, Difference, Moved, PlanFile};
+use addons_plan::file::{self, Difference, PlanFile, PlanOutdated};
 use addons_plan::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, Installed};
 use common::api::names::InstallationName;
 use common::catalogue::author::Author;
-use common::catalogue::select::Rules;
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::select::SelectionRules;
+use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 
 use crate::choose::check_read;
-use crate::context::{Context, Index, Offer};
+use crate::context::{Context, IndexLocation, Offer};
 use crate::error::OperationError;
 use crate::kops;
 use crate::origin;
-use crate::plan::{Plan, changes};
+use crate::plan::{Plan, compare_all};
 use crate::policies;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
@@ -37,10 +37,10 @@ pub async fn replay(
         wait_for_types,
         ..file.choices.clone()
     };
-    same_cluster(ctx, file).await?;
+    check_same_cluster(ctx, file).await?;
     // The discovery cache may be older than the plan.
     ctx.cluster().await?.forget_kinds().await;
-    let resolver = Resolver::new(ctx, offer(ctx, file)).await?;
+    let resolver = Resolver::new(ctx, choose_offer(ctx, file)).await?;
     let mut differences = Vec::new();
     let mut resolution = Resolution::default();
     for then in &file.installations {
@@ -48,16 +48,16 @@ pub async fn replay(
             let namespace = &then.installation.namespace;
             resolver.records.check_local(namespace)?;
             match resolver.records.get(&then.installation) {
-                Some(record) => resolution.gone.push(record.clone()),
-                None => differences.extend(moved_record(&resolver, then)),
+                Some(record) => resolution.to_uninstall.push(record.clone()),
+                None => differences.extend(record_differences(&resolver, then)),
             }
             continue;
         }
-        match again(&resolver, then).await {
+        match resolve_again(&resolver, then).await {
             Ok(one) => resolution.installations.push(one),
             Err(error) => {
-                differences.extend(moved_record(&resolver, then));
-                differences.push(no_plan(then, error)?);
+                differences.extend(record_differences(&resolver, then));
+                differences.push(planning_difference(then, error)?);
             }
         }
     }
@@ -65,7 +65,7 @@ pub async fn replay(
         Ok(now) => now,
         Err(OperationError::Recreate(error)) => {
             differences.push(Difference::new("--recreate", error.to_string()));
-            return Err(refusal(file, differences));
+            return Err(moved_error(file, differences));
         }
         Err(error) => return Err(error),
     };
@@ -76,11 +76,11 @@ pub async fn replay(
         if let Some(now) = planned.find(|now| now.plan.installation == *name) {
             differences.extend(file::moved(then, &now.plan));
         } else if let Some(failed) = failed {
-            differences.extend(moved_record(&resolver, then));
-            differences.push(no_plan(then, now.failed.remove(failed).error)?);
+            differences.extend(record_differences(&resolver, then));
+            differences.push(planning_difference(then, now.failed.remove(failed).error)?);
         } else if now.up_to_date.iter().any(|now| now.name == *name) {
             let subject = format!("installation {name}");
-            differences.extend(moved_record(&resolver, then));
+            differences.extend(record_differences(&resolver, then));
             differences.push(Difference::new(subject, "there is nothing left to do"));
         }
     }
@@ -95,13 +95,13 @@ pub async fn replay(
         differences.push(Difference::new("definitions and namespaces", what));
     }
     if differences.is_empty() {
-        let changes = changes(ctx, &now).await?;
+        let changes = compare_all(ctx, &now).await?;
         differences.extend(file::moved_changes(file, &changes));
     }
     if differences.is_empty() {
         Ok(now)
     } else {
-        Err(refusal(file, differences))
+        Err(moved_error(file, differences))
     }
 }
 
@@ -109,9 +109,9 @@ pub async fn replay(
 ///
 /// # Errors
 /// [`OperationError::Moved`]; those of the requests.
-pub async fn same_cluster(ctx: &Context, file: &PlanFile) -> Result<(), OperationError> {
+pub async fn check_same_cluster(ctx: &Context, file: &PlanFile) -> Result<(), OperationError> {
     let then = &file.cluster;
-    let now = ctx.identity_by(&then.namespace).await?;
+    let now = ctx.identity_by_namespace(&then.namespace).await?;
     let what = if now.uid != then.uid {
         format!(
             "another cluster ({} has uid {}, the plan was made for {})",
@@ -125,7 +125,10 @@ pub async fn same_cluster(ctx: &Context, file: &PlanFile) -> Result<(), Operatio
     } else {
         return Ok(());
     };
-    Err(refusal(file, vec![Difference::new("this cluster", what)]))
+    Err(moved_error(
+        file,
+        vec![Difference::new("this cluster", what)],
+    ))
 }
 
 /// Whether the changes of a plan file were already made, and its installations are recorded accordingly.
@@ -133,14 +136,14 @@ pub async fn same_cluster(ctx: &Context, file: &PlanFile) -> Result<(), Operatio
 /// # Errors
 /// Those of the requests.
 pub async fn is_done(ctx: &Context, file: &PlanFile) -> Result<bool, OperationError> {
-    match same_cluster(ctx, file).await {
+    match check_same_cluster(ctx, file).await {
         Err(OperationError::Moved(_)) => return Ok(false),
         other => other?,
     }
     for then in &file.installations {
         let InstallationName { namespace, name } = &then.installation;
         let record = record::get(ctx.home().await?, namespace, name).await?;
-        if then.verb.ends() {
+        if then.verb.ends_installation() {
             if record.is_some() {
                 return Ok(false);
             }
@@ -162,24 +165,24 @@ pub async fn is_done(ctx: &Context, file: &PlanFile) -> Result<bool, OperationEr
 }
 
 /// Returns the offer for a plan file. If every entry comes from an index, no catalogue is read.
-fn offer(ctx: &Context, file: &PlanFile) -> Offer {
+fn choose_offer(ctx: &Context, file: &PlanFile) -> Offer {
     let installations = file.installations.iter();
-    let indexes = installations.filter(|plan| !plan.verb.ends()).map(|plan| {
-        match &plan.entry.as_ref()?.origin {
+    let indexes = installations
+        .filter(|plan| !plan.verb.ends_installation())
+        .map(|plan| match &plan.entry.as_ref()?.origin {
             Origin::Index { location } => {
-                let index = ctx.index_of(location, &plan.installation.namespace);
+                let index = ctx.index_for(location, &plan.installation.namespace);
                 (index.author != Author::Tenant).then_some(index)
             }
             Origin::Catalogue { .. } | Origin::Directory { .. } => None,
-        }
-    });
-    let indexes: Option<Vec<Index>> = indexes.collect();
+        });
+    let indexes: Option<Vec<IndexLocation>> = indexes.collect();
     let first = indexes.and_then(|indexes| indexes.into_iter().next());
     first.map_or(Offer::Catalogues, |first| Offer::Indexes(vec![first]))
 }
 
 /// Resolves the installation of a plan file with the current entry.
-async fn again(
+async fn resolve_again(
     resolver: &Resolver<'_>,
     then: &InstallationPlan,
 ) -> Result<Resolved, OperationError> {
@@ -189,9 +192,9 @@ async fn again(
     };
     let catalogue = match &facts.origin {
         Origin::Index { location } => {
-            before_index(resolver, then).await?;
-            let index = ctx.index_of(location, &then.installation.namespace);
-            ctx.index(&index).await?
+            check_index(resolver, then).await?;
+            let index = ctx.index_for(location, &then.installation.namespace);
+            ctx.fetch_index(&index).await?
         }
         Origin::Catalogue { .. } => ctx.catalogue(&Offer::Catalogues).await?,
         Origin::Directory { path } => {
@@ -204,11 +207,14 @@ async fn again(
     if let Origin::Catalogue { name, .. } = &facts.origin {
         check_read(&catalogue, &facts.addon, Some(name))?;
     }
-    let entry = same_entry(&catalogue, facts, to).ok_or_else(|| OperationError::EntryGone {
-        addon: facts.addon.clone(),
-        origin: facts.origin.to_string(),
-    })?;
-    let rules = to.rules.map_or(Rules::Channels, Rules::from);
+    let entry =
+        find_same_entry(&catalogue, facts, to).ok_or_else(|| OperationError::EntryGone {
+            addon: facts.addon.clone(),
+            origin: facts.origin.to_string(),
+        })?;
+    let rules = to
+        .rules
+        .map_or(SelectionRules::Channels, SelectionRules::from);
     let name = then.installation.clone();
     let existing = resolver.records.get(&name).cloned();
     let mut resolved = Resolved::new(name, existing, entry.clone(), rules);
@@ -224,12 +230,12 @@ async fn again(
     if then.kops.is_some() {
         kops::attach(ctx, &mut resolved).await?;
     }
-    verdict::judge(ctx, &mut resolved, &resolver.facts).await?;
+    verdict::complete_and_check(ctx, &mut resolved, &resolver.facts).await?;
     Ok(resolved)
 }
 
 /// Checks the index of a plan before it is read, as when the plan was made (semantics 19.2).
-async fn before_index(
+async fn check_index(
     resolver: &Resolver<'_>,
     then: &InstallationPlan,
 ) -> Result<(), OperationError> {
@@ -241,15 +247,15 @@ async fn before_index(
     }
     let mut wanted = AddonInstallation::new(&then.installation.name, spec.clone());
     wanted.metadata.namespace = Some(then.installation.namespace.clone());
-    policies::before_index(resolver.ctx, &wanted).await
+    policies::check_index(resolver.ctx, &wanted).await
 }
 
 /// Returns the entry with the same name, version and id. Entries of a kops index may differ only in their hash or range.
-fn same_entry<'a>(
+fn find_same_entry<'a>(
     catalogue: &'a Catalogue,
     facts: &EntryFacts,
     to: &Installed,
-) -> Option<&'a Entry> {
+) -> Option<&'a CatalogueEntry> {
     let entries = catalogue.entries.iter().filter(|entry| {
         let version = &entry.version;
         *entry.origin == facts.origin
@@ -257,19 +263,22 @@ fn same_entry<'a>(
     });
     entries.max_by_key(|entry| {
         (
-            EntryFacts::of(entry).digest == facts.digest,
+            EntryFacts::from_entry(entry).digest == facts.digest,
             entry.place == facts.place,
         )
     })
 }
 
-fn moved_record(resolver: &Resolver<'_>, then: &InstallationPlan) -> Vec<Difference> {
+fn record_differences(resolver: &Resolver<'_>, then: &InstallationPlan) -> Vec<Difference> {
     let record = resolver.records.get(&then.installation);
-    file::moved_record(then, record.map(RecordFacts::of).as_ref())
+    file::moved_record(then, record.map(RecordFacts::from_record).as_ref())
 }
 
 /// Returns the difference for an installation that can no longer be planned. Errors of the server are returned as they are.
-fn no_plan(then: &InstallationPlan, error: OperationError) -> Result<Difference, OperationError> {
+fn planning_difference(
+    then: &InstallationPlan,
+    error: OperationError,
+) -> Result<Difference, OperationError> {
     if matches!(
         error.root(),
         OperationError::Engine(_) | OperationError::Refused(_) | OperationError::NotServed(_)
@@ -293,11 +302,11 @@ fn is_of_server(error: &OperationError) -> bool {
     false
 }
 
-fn refusal(file: &PlanFile, differences: Vec<Difference>) -> OperationError {
+fn moved_error(file: &PlanFile, differences: Vec<Difference>) -> OperationError {
     let (gone, applied): (Vec<_>, Vec<_>) = file
         .installations
         .iter()
-        .partition(|planned| planned.verb.ends());
+        .partition(|planned| planned.verb.ends_installation());
     let addons = applied.into_iter().map(|planned| {
         let name = &planned.installation.name;
         match planned.to.as_ref().map(|to| to.version.as_str()) {
@@ -305,7 +314,7 @@ fn refusal(file: &PlanFile, differences: Vec<Difference>) -> OperationError {
             Some(version) => format!("{name}@{version}"),
         }
     });
-    OperationError::Moved(Moved {
+    OperationError::Moved(PlanOutdated {
         differences,
         addons: addons.collect(),
         gone: gone

@@ -3,19 +3,19 @@
 use std::time::{Duration, Instant};
 
 use addons_engine::required;
-use addons_plan::brought::Brought;
+use addons_plan::brought::DefinedTypes;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
 use common::manifest::Manifest;
 
 use crate::context::Context;
 use crate::error::{NotServed, OperationError};
-use crate::event::{Event, Finding, Work};
+use crate::event::{Activity, Finding, OperationEvent};
 use crate::resolved::Resolved;
 
 /// What an add-on with required types waits for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Awaited {
+pub(crate) struct AwaitedTypes {
     /// Other add-ons of the command that define some of the types, and so come first.
     pub(crate) first: Vec<InstallationName>,
     /// Types that other add-ons of the command may bring while they run, with an operator or with helm: the operation waits for them.
@@ -25,7 +25,7 @@ pub(crate) struct Awaited {
 /// The types that the add-ons of one command define, and how long to wait for the others.
 #[derive(Debug)]
 pub(crate) struct RequiredTypes {
-    brought: Vec<(InstallationName, Brought)>,
+    brought: Vec<(InstallationName, DefinedTypes)>,
     /// `None` for a plan that is only shown.
     timeout: Option<Duration>,
     begun: Instant,
@@ -39,7 +39,7 @@ impl RequiredTypes {
     ) -> Self {
         let brought = addons.map(|(name, manifests)| {
             let objects = manifests.iter().map(|manifest| &*manifest.object);
-            (name.clone(), Brought::of(objects))
+            (name.clone(), DefinedTypes::from_objects(objects))
         });
         Self {
             brought: brought.collect(),
@@ -58,10 +58,10 @@ impl RequiredTypes {
         &self,
         ctx: &Context,
         resolved: &Resolved,
-    ) -> Result<Awaited, OperationError> {
+    ) -> Result<AwaitedTypes, OperationError> {
         let template = &resolved.entry.version.template;
         let mut types = template.required_resource_types.clone();
-        let mut awaited = Awaited::default();
+        let mut awaited = AwaitedTypes::default();
         types.retain(|wanted| {
             let mut bringing = self
                 .brought
@@ -92,27 +92,27 @@ impl RequiredTypes {
     ) -> Result<Vec<ResourceType>, OperationError> {
         let cluster = ctx.cluster().await?;
         let addon = addon.to_owned();
-        let missing = required::missing(cluster, types).await?;
+        let missing = required::find_missing(cluster, types).await?;
         let timeout = match self.timeout {
             _ if missing.is_empty() => return Ok(missing),
             None => {
-                ctx.find(Finding::TypesNotServed { addon, missing });
+                ctx.report_finding(Finding::TypesNotServed { addon, missing });
                 return Ok(Vec::new());
             }
             Some(_) if self.brought.len() > 1 => return Ok(missing),
             Some(timeout) => timeout,
         };
-        let work = |missing: &[ResourceType]| Work::Types {
+        let work = |missing: &[ResourceType]| Activity::Types {
             addon: addon.clone(),
             missing: missing.to_vec(),
         };
-        let report = |missing: &[ResourceType]| ctx.emit(Event::Began(work(missing)));
+        let report = |missing: &[ResourceType]| ctx.emit(OperationEvent::Began(work(missing)));
         let left = timeout.saturating_sub(self.begun.elapsed());
         let missing = match left.is_zero() {
             true => missing,
             false => {
                 let missing = required::wait(cluster, types, left, &report).await;
-                ctx.emit(Event::Ended(work(&[])));
+                ctx.emit(OperationEvent::Ended(work(&[])));
                 missing?
             }
         };

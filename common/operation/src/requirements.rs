@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_plan::claims::is_believed;
-use addons_plan::requires::{self, Dependent, Present, RequiresError};
+use addons_plan::requires::{self, Dependent, PresentInstallation, RequiresError};
 use common::api::catalogue::Requirement;
 use common::api::conditions::{Condition, READY, TIMED_OUT};
 use common::api::installation::{
-    AddonInstallation, AddonInstallationStatus, Installed, ObjectState, Phase,
+    AddonInstallation, AddonInstallationStatus, InstallationPhase, Installed, ObjectState,
 };
 use common::api::names::InstallationName;
 
@@ -18,36 +18,37 @@ use crate::records::{Records, name_of};
 use crate::resolved::Resolved;
 
 /// The versions of each add-on in the catalogues, of which a refusal names one that fits.
-pub(crate) type Available = BTreeMap<String, Vec<String>>;
+pub(crate) type AvailableVersions = BTreeMap<String, Vec<String>>;
 
 /// Returns for each installation the others of the command that have to be installed first.
 ///
 /// # Errors
 /// Every requirement that is neither installed nor part of the command.
-pub(crate) fn order(
+pub(crate) fn order_installations(
     ctx: &Context,
     installations: &[&Resolved],
     records: &Records,
-    available: &Available,
+    available: &AvailableVersions,
 ) -> Result<Vec<Vec<InstallationName>>, RequiresError> {
     let names: Vec<String> = installations
         .iter()
         .map(|resolved| resolved.name.to_string())
         .collect();
-    let wanted: Vec<requires::Candidate<'_>> = installations
+    let wanted: Vec<requires::AddonCandidate<'_>> = installations
         .iter()
         .zip(&names)
-        .map(|(resolved, installation)| requires::Candidate {
+        .map(|(resolved, installation)| requires::AddonCandidate {
             installation,
             addon: &resolved.entry.addon,
             version: &resolved.entry.version.version,
             requires: &resolved.entry.version.requires,
         })
         .collect();
-    let present = Named::of(records.here());
-    let order = requires::order(&wanted, &present.present(&records.system), available)?;
+    let present = NamedRecords::new(records.in_cluster());
+    let order =
+        requires::resolve_order(&wanted, &present.list_present(&records.system), available)?;
     for unready in order.unready {
-        ctx.find(Finding::Requirement(unready));
+        ctx.report_finding(Finding::Requirement(unready));
     }
     let named = |first: Vec<usize>| {
         let first = first
@@ -63,7 +64,7 @@ pub(crate) fn order(
 ///
 /// # Errors
 /// Installations that stay require one of them.
-pub(crate) fn teardown(
+pub(crate) fn order_uninstallations(
     ctx: &Context,
     going: Vec<&AddonInstallation>,
     records: &Records,
@@ -74,10 +75,10 @@ pub(crate) fn teardown(
         let mut others = going.iter().copied().chain(installed);
         others.any(|other| name_of(other) == name)
     };
-    let staying = records.here().filter(|record| !goes(record));
+    let staying = records.in_cluster().filter(|record| !goes(record));
     let staying = staying.chain(installed).collect();
     for dependent in refuse_dependents(&going, staying, &records.system)? {
-        ctx.find(Finding::Deprived(dependent));
+        ctx.report_finding(Finding::Deprived(dependent));
     }
     let mut rest = going;
     let mut ordered = Vec::with_capacity(rest.len());
@@ -87,7 +88,7 @@ pub(crate) fn teardown(
                 name_of(other) != name_of(record)
                     && requirements(other)
                         .iter()
-                        .any(|needed| needed.name == addon(record))
+                        .any(|needed| needed.name == addon_name(record))
             })
         };
         // Only another client could write records that require each other: any of them is uninstalled first.
@@ -111,13 +112,15 @@ fn refuse_dependents(
     let mut lines = Vec::new();
     let mut deprived = BTreeSet::new();
     loop {
-        let addons: Vec<&str> = gone.iter().map(|record| addon(record)).collect();
-        let present = Named::of(staying.clone());
-        let dependents = requires::required_by(&addons, &present.present(system));
+        let addons: Vec<&str> = gone.iter().map(|record| addon_name(record)).collect();
+        let present = NamedRecords::new(staying.clone());
+        let dependents = requires::find_dependents(&addons, &present.list_present(system));
         let counts = |dependent: &Dependent| {
             let at = dependent.installation.split_once('/');
             let at = at.map_or("", |(namespace, _)| namespace);
-            let mut required = gone.iter().filter(|one| addon(one) == dependent.requires);
+            let mut required = gone
+                .iter()
+                .filter(|one| addon_name(one) == dependent.requires);
             required.any(|one| is_believed(at, &name_of(one).namespace, system))
         };
         let (dependents, others): (Vec<_>, Vec<_>) = dependents.into_iter().partition(counts);
@@ -151,23 +154,23 @@ fn refuse_dependents(
 }
 
 /// Returns the names of the other uninstalled records that a record requires: they stay if it stays.
-pub(crate) fn required_of(
+pub(crate) fn required_among(
     record: &AddonInstallation,
     gone: &[AddonInstallation],
 ) -> Vec<InstallationName> {
     let needed = |other: &&AddonInstallation| {
         requirements(record)
             .iter()
-            .any(|needed| needed.name == addon(other))
+            .any(|needed| needed.name == addon_name(other))
     };
     gone.iter().filter(needed).map(name_of).collect()
 }
 
 /// Records with their names as text.
-struct Named<'a>(Vec<(String, &'a AddonInstallation)>);
+struct NamedRecords<'a>(Vec<(String, &'a AddonInstallation)>);
 
-impl<'a> Named<'a> {
-    fn of(records: impl IntoIterator<Item = &'a AddonInstallation>) -> Self {
+impl<'a> NamedRecords<'a> {
+    fn new(records: impl IntoIterator<Item = &'a AddonInstallation>) -> Self {
         let records = records.into_iter();
         Self(
             records
@@ -176,16 +179,16 @@ impl<'a> Named<'a> {
         )
     }
 
-    fn present(&self, system: &str) -> Vec<Present<'_>> {
+    fn list_present(&self, system: &str) -> Vec<PresentInstallation<'_>> {
         let present = self.0.iter().filter_map(|(installation, record)| {
             let status = record.status.as_ref()?;
-            let installed = present(status)?;
-            Some(Present {
+            let installed = present_version(status)?;
+            Some(PresentInstallation {
                 installation,
-                addon: addon(record),
+                addon: addon_name(record),
                 version: &installed.version,
                 requires: &installed.requires,
-                ready: status.phase == Some(Phase::Ready),
+                ready: status.phase == Some(InstallationPhase::Ready),
                 is_believed: name_of(record).namespace == system,
             })
         });
@@ -195,7 +198,7 @@ impl<'a> Named<'a> {
 
 /// Returns what of an installation meets requirements: the installed version, or one that was applied and did not become ready in time,
 /// because it may be waiting for those that require it (semantics 17.7).
-fn present(status: &AddonInstallationStatus) -> Option<&Installed> {
+fn present_version(status: &AddonInstallationStatus) -> Option<&Installed> {
     let is_late = |one: &&Condition| one.r#type == READY && one.reason == TIMED_OUT;
     let objects = status.inventory.iter().flat_map(|group| &group.objects);
     let mut planned = objects.filter(|object| object.state == ObjectState::Planned);
@@ -205,7 +208,7 @@ fn present(status: &AddonInstallationStatus) -> Option<&Installed> {
         .or(status.installed.as_ref())
 }
 
-fn addon(record: &AddonInstallation) -> &str {
+fn addon_name(record: &AddonInstallation) -> &str {
     &record.spec.addon_ref.name
 }
 

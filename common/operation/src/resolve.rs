@@ -4,12 +4,12 @@ mod install;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_admission::Facts;
+use addons_admission::AdmissionFacts;
 use addons_versions::tolerant;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::catalogue::select::{Request, Selection};
-use common::catalogue::{Entry, content};
+use common::catalogue::select::{EntryRequest, Selection};
+use common::catalogue::{CatalogueEntry, content};
 use common::values;
 use futures::future::try_join;
 use serde_json::{Value, json};
@@ -18,13 +18,13 @@ use crate::choose::choose;
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Finding;
-use crate::intent::{Edits, Intent, NewInstallation, Target};
+use crate::intent::{Edits, Intent, NewInstallation, VersionedName};
 use crate::kops;
 use crate::origin::{self, catalogue_of};
 use crate::records::{Records, name_of};
-use crate::requirements::Available;
+use crate::requirements::AvailableVersions;
 use crate::resolved::Resolved;
-use crate::stage::Failed;
+use crate::stage::FailedInstallation;
 use crate::verdict;
 
 /// The inputs of a resolution, read once: records, catalogues, version.
@@ -33,7 +33,7 @@ pub struct Resolver<'a> {
     pub(crate) offer: Offer,
     /// The records of the cluster.
     pub records: Records,
-    pub(crate) facts: Facts,
+    pub(crate) facts: AdmissionFacts,
 }
 
 /// The answers to questions for values that a form requires, by installation.
@@ -45,9 +45,9 @@ pub struct Resolution {
     /// The wanted installations.
     pub installations: Vec<Resolved>,
     /// The installations that failed.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<FailedInstallation>,
     /// The installations to uninstall after the wanted ones were installed.
-    pub gone: Vec<AddonInstallation>,
+    pub to_uninstall: Vec<AddonInstallation>,
 }
 
 impl Resolution {
@@ -65,7 +65,7 @@ impl Resolution {
     pub(crate) fn add(&mut self, name: &str, resolved: Result<Resolved, OperationError>) {
         match resolved {
             Ok(resolved) => self.installations.push(resolved),
-            Err(error) => self.failed.push(Failed {
+            Err(error) => self.failed.push(FailedInstallation {
                 name: name.to_owned(),
                 error,
             }),
@@ -86,7 +86,7 @@ impl<'a> Resolver<'a> {
         if let Some(asked) = asked.filter(is_meant)
             && !resolver.records.is_remote
         {
-            ctx.find(Finding::OtherNamespace(asked.clone()));
+            ctx.report_finding(Finding::OtherNamespace(asked.clone()));
         }
         Ok(resolver)
     }
@@ -103,11 +103,11 @@ impl<'a> Resolver<'a> {
         };
         let records_and_catalogues = try_join(Records::read(ctx), catalogues);
         let (_, (records, has_catalogues)) =
-            try_join(ctx.version(), records_and_catalogues).await?;
+            try_join(ctx.cluster_facts(), records_and_catalogues).await?;
         if let Some(asked) = &ctx.settings().namespace {
             records.check_local(asked)?;
         }
-        Self::with(ctx, offer, records, has_catalogues).await
+        Self::with_records(ctx, offer, records, has_catalogues).await
     }
 
     /// Resolves an intent to the wanted installations. If one fails, the others are still resolved.
@@ -123,7 +123,7 @@ impl<'a> Resolver<'a> {
         match intent {
             Intent::Install(new) => {
                 for one in new {
-                    resolution.add(&one.addon.name, self.install(one, answers).await);
+                    resolution.add(&one.addon.name, self.resolve_install(one, answers).await);
                 }
             }
             Intent::Upgrade {
@@ -137,7 +137,7 @@ impl<'a> Resolver<'a> {
                 let (new, installed): (Vec<_>, Vec<_>) =
                     named.iter().partition(|one| self.is_new(one));
                 for one in &new {
-                    resolution.add(&one.addon.name, self.install(one, answers).await);
+                    resolution.add(&one.addon.name, self.resolve_install(one, answers).await);
                 }
                 for one in &installed {
                     let target = std::slice::from_ref(&one.addon);
@@ -149,16 +149,17 @@ impl<'a> Resolver<'a> {
                         .await?;
                 }
             }
-            Intent::Declared(set) => self.declared(set, &mut resolution, answers).await?,
+            Intent::Declared(set) => self.resolve_set(set, &mut resolution, answers).await?,
             Intent::Rollback {
                 installation,
                 revision,
             } => resolution.add(
                 installation,
-                self.rollback(installation, *revision, answers).await,
+                self.resolve_rollback(installation, *revision, answers)
+                    .await,
             ),
-            Intent::SyncDirectory(sync) => self.directory(sync, &mut resolution).await?,
-            Intent::ApplyIndex => self.index(&mut resolution, answers).await?,
+            Intent::SyncDirectory(sync) => self.resolve_directory(sync, &mut resolution).await?,
+            Intent::ApplyIndex => self.resolve_indexes(&mut resolution, answers).await?,
         }
         Ok(resolution)
     }
@@ -166,7 +167,7 @@ impl<'a> Resolver<'a> {
     /// Whether no installation has the name.
     fn is_new(&self, named: &NewInstallation) -> bool {
         let namespace = self.ctx.settings().namespace.as_deref();
-        let mut there = self.records.within(namespace);
+        let mut there = self.records.in_namespace(namespace);
         let name = Some(&named.addon.name);
         named.name.is_some() || !there.any(|record| record.metadata.name.as_ref() == name)
     }
@@ -176,7 +177,7 @@ impl<'a> Resolver<'a> {
     async fn upgrade_all(
         &self,
         resolution: &mut Resolution,
-        targets: &[Target],
+        targets: &[VersionedName],
         edits: &Edits,
         answers: &Answers,
     ) -> Result<(), OperationError> {
@@ -185,13 +186,13 @@ impl<'a> Resolver<'a> {
             .iter()
             .map(|target| {
                 let record = self.records.find(&target.name, namespace)?;
-                let edits = edits.of(&target.name);
+                let edits = edits.for_name(&target.name);
                 Ok::<_, OperationError>((record, target.version.as_deref(), edits))
             })
             .collect();
         let mut records = named?;
         if targets.is_empty() {
-            let all = self.records.within(namespace);
+            let all = self.records.in_namespace(namespace);
             let all = all.filter(|record| !origin::is_of_directory(self.ctx, record));
             records.extend(all.map(|record| (record, None, edits.clone())));
         }
@@ -201,17 +202,17 @@ impl<'a> Resolver<'a> {
             .filter(|at| *at != self.records.system && !self.records.is_remote)
             .collect();
         for at in namespaces {
-            self.ctx.find(Finding::OtherNamespace(at));
+            self.ctx.report_finding(Finding::OtherNamespace(at));
         }
         for (record, version, edits) in records {
             let name = name_of(record);
             if record.spec.suspend {
-                self.ctx.find(Finding::Suspended(name));
+                self.ctx.report_finding(Finding::Suspended(name));
                 continue;
             }
             let chosen = match targets {
-                [] => self.followed(record).await,
-                _ => self.chosen(record, version).await,
+                [] => self.resolve_followed(record).await,
+                _ => self.resolve_version(record, version).await,
             };
             let resolved = match chosen {
                 Ok(resolved) => self.complete(resolved, &edits, answers).await,
@@ -224,21 +225,24 @@ impl<'a> Resolver<'a> {
 
     /// Resolves an installation that no one named: to the version that its record names, else to the newest one that fits. Reports newer
     /// versions than a pinned one.
-    async fn followed(&self, record: &AddonInstallation) -> Result<Resolved, OperationError> {
+    async fn resolve_followed(
+        &self,
+        record: &AddonInstallation,
+    ) -> Result<Resolved, OperationError> {
         let reference = &record.spec.addon_ref;
         let Some(version) = reference.version.as_deref() else {
-            return self.chosen(record, None).await;
+            return self.resolve_version(record, None).await;
         };
-        let held = self.as_recorded(record).await?;
+        let held = self.choose_recorded(record).await?;
         // If no version fits any more, the pinned one remains.
-        if let Ok((newest, _)) = self.pick(record, None).await {
+        if let Ok((newest, _)) = self.pick_entry(record, None).await {
             let newest = newest.version.version;
             let is_newer = match (tolerant::parse(&newest), tolerant::parse(version)) {
                 (Ok(newest), Ok(version)) => newest > version,
                 _ => false,
             };
             if is_newer {
-                self.ctx.find(Finding::Pinned {
+                self.ctx.report_finding(Finding::Pinned {
                     installation: name_of(record),
                     version: version.to_owned(),
                     newest,
@@ -249,13 +253,13 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves the entry for a record, before defaults and the verdict.
-    pub(crate) async fn chosen(
+    pub(crate) async fn resolve_version(
         &self,
         record: &AddonInstallation,
         version: Option<&str>,
     ) -> Result<Resolved, OperationError> {
-        let (entry, selection) = self.pick(record, version).await?;
-        self.warn(&entry, &selection.warnings);
+        let (entry, selection) = self.pick_entry(record, version).await?;
+        self.report_warnings(&entry, &selection.warnings);
         let existing = Some(record.clone());
         let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);
         resolved.is_asked_for = version.is_some();
@@ -266,20 +270,20 @@ impl<'a> Resolver<'a> {
     }
 
     /// Chooses the entry for a record, and returns how it was chosen.
-    async fn pick(
+    async fn pick_entry(
         &self,
         record: &AddonInstallation,
         version: Option<&str>,
-    ) -> Result<(Entry, Selection), OperationError> {
+    ) -> Result<(CatalogueEntry, Selection), OperationError> {
         let reference = &record.spec.addon_ref;
         let catalogue = match &self.offer {
             Offer::Catalogues => catalogue_of(self.ctx, record).await?,
             offer => {
-                self.before_indexes(record).await?;
+                self.check_indexes(record).await?;
                 self.ctx.catalogue(offer).await?
             }
         };
-        let request = Request {
+        let request = EntryRequest {
             addon: &reference.name,
             version,
             id: None,
@@ -290,7 +294,7 @@ impl<'a> Resolver<'a> {
             },
         };
         let rules = self.ctx.settings().rules;
-        let fit = self.ctx.fit_for(catalogue.versions()).await?;
+        let fit = self.ctx.cluster_facts_for(catalogue.versions()).await?;
         Ok(choose(&catalogue, &request, &fit, rules)?)
     }
 
@@ -300,8 +304,8 @@ impl<'a> Resolver<'a> {
         edits: &Edits,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
-        for path in resolved.edit(edits)? {
-            self.ctx.find(Finding::NotSet {
+        for path in resolved.apply_edits(edits)? {
+            self.ctx.report_finding(Finding::NotSet {
                 installation: resolved.name.clone(),
                 path,
             });
@@ -315,10 +319,10 @@ impl<'a> Resolver<'a> {
             Some(existing) => content::check(&existing.spec, &resolved.entry)?,
             None => resolved.accept_content()?,
         }
-        if resolved.existing.as_ref().is_some_and(kops::is_known) {
+        if resolved.existing.as_ref().is_some_and(kops::has_record) {
             kops::attach(self.ctx, &mut resolved).await?;
         }
-        verdict::judge(self.ctx, &mut resolved, &self.facts).await?;
+        verdict::complete_and_check(self.ctx, &mut resolved, &self.facts).await?;
         Ok(resolved)
     }
 
@@ -329,8 +333,11 @@ impl<'a> Resolver<'a> {
     }
 
     /// Returns the versions in the catalogues, if an installation requires another add-on.
-    pub(crate) async fn available(&self, due: &[&Resolved]) -> Result<Available, OperationError> {
-        let mut available: Available = BTreeMap::new();
+    pub(crate) async fn available_versions(
+        &self,
+        due: &[&Resolved],
+    ) -> Result<AvailableVersions, OperationError> {
+        let mut available: AvailableVersions = BTreeMap::new();
         let mut requirements = due.iter().map(|one| &one.entry.version.requires);
         if requirements.any(|requires| !requires.is_empty()) {
             for entry in &self.ctx.catalogue(&self.offer).await?.entries {
@@ -341,9 +348,9 @@ impl<'a> Resolver<'a> {
         Ok(available)
     }
 
-    pub(crate) fn warn(&self, entry: &Entry, warnings: &[String]) {
+    pub(crate) fn report_warnings(&self, entry: &CatalogueEntry, warnings: &[String]) {
         for warning in warnings {
-            self.ctx.find(Finding::Selection {
+            self.ctx.report_finding(Finding::Selection {
                 addon: entry.addon.clone(),
                 warning: warning.clone(),
             });

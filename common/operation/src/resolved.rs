@@ -18,17 +18,17 @@ use common::api::installation::{
 };
 use common::api::names::{ANNOTATION_DEFAULTED, ANNOTATION_WRITTEN_BY, InstallationName};
 use common::catalogue::content::{self, ContentError};
-use common::catalogue::select::Rules;
-use common::catalogue::{Entry, Origin};
+use common::catalogue::select::SelectionRules;
+use common::catalogue::{CatalogueEntry, Origin};
 use common::manifest::key::ObjectKey;
-use common::registry::{Registry, RegistryError};
+use common::registry::{Registry, RegistryNameError};
 use kube::ResourceExt as _;
 use serde_json::json;
 
 use crate::directory::found::Found;
 use crate::error::OperationError;
 use crate::intent::Edits;
-use crate::kops::record::Kops;
+use crate::kops::record::KopsState;
 
 /// A wanted installation.
 #[derive(Clone, Debug)]
@@ -40,19 +40,19 @@ pub struct Resolved {
     /// The wanted record: the existing one with the new spec, or a new one.
     pub wanted: AddonInstallation,
     /// The chosen entry.
-    pub entry: Entry,
+    pub entry: CatalogueEntry,
     /// The rules that chose it.
-    pub rules: Rules,
+    pub rules: SelectionRules,
     /// Whether the user named this version: a downgrade is then an error, and is otherwise ignored.
     pub is_asked_for: bool,
     /// The record of kops' own tool, if it manages the add-on.
-    pub kops: Option<Kops>,
+    pub kops: Option<KopsState>,
     /// Whether existing objects that no installation owns are adopted, whatever the caller's choices are.
     pub adopts: bool,
     /// Whether this command adopts what another tool installed, which is rendered as an upgrade.
     pub takes_over: bool,
     /// Its objects, if it comes from a directory.
-    pub found: Option<Arc<Found>>,
+    pub directory_addon: Option<Arc<Found>>,
     /// The paths of its spec that the caller changes, without those that get defaults.
     pub edits: Vec<Vec<String>>,
     /// The revision that it is rolled back to.
@@ -68,8 +68,8 @@ impl Resolved {
     pub fn new(
         name: InstallationName,
         existing: Option<AddonInstallation>,
-        entry: Entry,
-        rules: Rules,
+        entry: CatalogueEntry,
+        rules: SelectionRules,
     ) -> Self {
         let mut wanted = existing.clone().unwrap_or_else(|| {
             let mut record = AddonInstallation::new(
@@ -84,7 +84,7 @@ impl Resolved {
         });
         forget_writer(&mut wanted);
         wanted.spec.addon_ref = match &existing {
-            Some(existing) => moved(&entry, &existing.spec.addon_ref),
+            Some(existing) => updated_reference(&entry, &existing.spec.addon_ref),
             None => reference(&entry, &AddonRef::default()),
         };
         Self {
@@ -97,7 +97,7 @@ impl Resolved {
             kops: None,
             adopts: false,
             takes_over: false,
-            found: None,
+            directory_addon: None,
             edits: Vec::new(),
             revision: None,
             keeps_spec: false,
@@ -107,10 +107,10 @@ impl Resolved {
     /// Pins the record to the chosen version and id (semantics 12.2).
     pub(crate) fn pin(&mut self) {
         let before = self.existing.as_ref().map(|record| &record.spec.addon_ref);
-        if before.is_some_and(|before| before.version.is_some() && means(before, &self.entry)) {
+        if before.is_some_and(|before| before.version.is_some() && refers_to(before, &self.entry)) {
             return;
         }
-        let (version, id) = named(&self.entry);
+        let (version, id) = version_and_id(&self.entry);
         let id = id.filter(|_| !before.is_some_and(leaves_id_open));
         self.wanted.spec.addon_ref.version = version;
         self.wanted.spec.addon_ref.id = id;
@@ -130,7 +130,7 @@ impl Resolved {
             return content::check(spec, &self.entry);
         }
         if spec.core_addon {
-            spec.addon_ref.digest = content::accepted(&self.entry)?;
+            spec.addon_ref.digest = content::accepted_digest(&self.entry)?;
         }
         Ok(())
     }
@@ -140,13 +140,13 @@ impl Resolved {
     ///
     /// # Errors
     /// A change does not fit the existing values.
-    pub(crate) fn edit(&mut self, edits: &Edits) -> Result<Vec<String>, OperationError> {
+    pub(crate) fn apply_edits(&mut self, edits: &Edits) -> Result<Vec<String>, OperationError> {
         let spec = &mut self.wanted.spec;
-        let absent = edits.absent(spec.values.as_ref());
+        let absent = edits.missing_paths(spec.values.as_ref());
         if !edits.values.is_empty() {
             let form = &self.entry.version.template.form_spec;
             let had_none = spec.values.is_none();
-            let values = edits.over(spec.values.take(), form)?;
+            let values = edits.apply_to(spec.values.take(), form)?;
             // Removing something from no values leaves no values, and not an empty map, which would be another spec.
             spec.values = Some(values).filter(|values| !had_none || *values != json!({}));
         }
@@ -169,12 +169,12 @@ impl Resolved {
     pub(crate) fn note_edits(&mut self) {
         let existing = self.existing.as_ref();
         self.edits = existing.map_or_else(Vec::new, |existing| {
-            gitops::edits(&existing.spec, &self.wanted.spec)
+            gitops::diff_specs(&existing.spec, &self.wanted.spec)
         });
     }
 
     /// Applies the choices of the caller that become part of the spec.
-    pub(crate) fn decide(&mut self, choices: &Choices) {
+    pub(crate) fn apply_choices(&mut self, choices: &Choices) {
         let spec = &mut self.wanted.spec;
         if let Some(conflicts) = choices.conflicts.filter(|it| *it != spec.conflicts) {
             spec.conflicts = conflicts;
@@ -215,7 +215,7 @@ impl Resolved {
     ///
     /// # Errors
     /// The text is not a registry.
-    pub fn registry(&self) -> Result<Option<Registry>, RegistryError> {
+    pub fn registry(&self) -> Result<Option<Registry>, RegistryNameError> {
         let registry = self.entry.registry_for(&self.wanted.spec);
         registry.map(str::parse).transpose()
     }
@@ -242,7 +242,7 @@ impl Resolved {
     /// because install hooks do not run on live objects. An interrupted adoption counts as well (semantics 12.8).
     #[must_use]
     pub fn occasion(&self) -> Occasion {
-        let is_adopt = |verb: &str| Verb::of_record(verb) == Some(Verb::Adopt);
+        let is_adopt = |verb: &str| Verb::from_record(verb) == Some(Verb::Adopt);
         let was_begun = self.status().is_some_and(|status| {
             let operations = status.operation.iter().map(|operation| &operation.verb);
             let mut verbs = operations.chain(status.history.iter().map(|revision| &revision.verb));
@@ -285,17 +285,17 @@ impl Resolved {
     }
 
     /// Returns the recorded objects that are kept although they are not desired, with the reasons: those of an add-on from a directory.
-    pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
-        let found = self.found.as_ref();
+    pub(crate) fn kept_objects(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
+        let found = self.directory_addon.as_ref();
         found.map(|found| found.held(inventory)).unwrap_or_default()
     }
 
     /// Whether the record retains an object of these kinds, which are to be deleted now.
     pub(crate) fn retains(&self, kinds: &BTreeSet<KeptKind>) -> bool {
-        let inventory = Inventory::of(self.status());
+        let inventory = Inventory::from_status(self.status());
         inventory.objects.iter().any(|(key, item)| {
             item.object.state == ObjectState::Retained
-                && KeptKind::of(key).is_some_and(|kind| kinds.contains(&kind))
+                && KeptKind::from_key(key).is_some_and(|kind| kinds.contains(&kind))
         })
     }
 }
@@ -310,14 +310,14 @@ fn forget_writer(record: &mut AddonInstallation) {
 }
 
 /// Returns a reference to the entry. It names the version only if `before` does; otherwise it follows newer entries (semantics 12.2).
-fn reference(entry: &Entry, before: &AddonRef) -> AddonRef {
+fn reference(entry: &CatalogueEntry, before: &AddonRef) -> AddonRef {
     let (mut catalogue, mut index, mut directory) = (None, None, None);
     match &*entry.origin {
         Origin::Catalogue { name, .. } => catalogue = Some(name.clone()),
         Origin::Index { location } => index = Some(location.clone()),
         Origin::Directory { path } => directory = Some(path.clone()),
     }
-    let (version, id) = named(entry);
+    let (version, id) = version_and_id(entry);
     AddonRef {
         name: entry.addon.clone(),
         version: version.filter(|_| before.version.is_some()),
@@ -331,8 +331,8 @@ fn reference(entry: &Entry, before: &AddonRef) -> AddonRef {
 
 /// Returns the reference of a record to `entry`. Fields that the record leaves open stay open, so that a file that holds the record may
 /// name another origin. A reference that already means the entry stays unchanged (semantics 10.2).
-fn moved(entry: &Entry, before: &AddonRef) -> AddonRef {
-    if means(before, entry) {
+fn updated_reference(entry: &CatalogueEntry, before: &AddonRef) -> AddonRef {
+    if refers_to(before, entry) {
         return before.clone();
     }
     let mut next = reference(entry, before);
@@ -346,7 +346,7 @@ fn moved(entry: &Entry, before: &AddonRef) -> AddonRef {
 }
 
 /// Whether a reference means this entry.
-fn means(reference: &AddonRef, entry: &Entry) -> bool {
+fn refers_to(reference: &AddonRef, entry: &CatalogueEntry) -> bool {
     let origin = match &*entry.origin {
         Origin::Catalogue { name, .. } => {
             !has_origin(reference) || reference.catalogue.as_ref() == Some(name)
@@ -358,7 +358,7 @@ fn means(reference: &AddonRef, entry: &Entry) -> bool {
     let id = reference.id.as_deref();
     origin
         && reference.name == entry.addon
-        && version.is_none_or(|version| tolerant::same(version, &entry.version.version))
+        && version.is_none_or(|version| tolerant::is_same(version, &entry.version.version))
         && id.is_none_or(|id| id == entry.version.id)
 }
 
@@ -372,7 +372,7 @@ fn has_origin(reference: &AddonRef) -> bool {
 }
 
 /// Returns the version and id of an entry, if it has them.
-fn named(entry: &Entry) -> (Option<String>, Option<String>) {
+fn version_and_id(entry: &CatalogueEntry) -> (Option<String>, Option<String>) {
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     (some(&entry.version.version), some(&entry.version.id))
 }

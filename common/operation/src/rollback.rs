@@ -6,13 +6,13 @@ use addons_engine::{EngineError, revisions};
 use addons_plan::history::{self, ROLLBACK, StoredRevision};
 use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_DEFAULTED;
-use common::catalogue::select::Rules;
-use common::catalogue::{Entry, label};
+use common::catalogue::select::SelectionRules;
+use common::catalogue::{CatalogueEntry, version_label};
 use kube::ResourceExt as _;
 
 use crate::error::{OperationError, RollbackError};
 use crate::event::Finding;
-use crate::fetch::Located;
+use crate::fetch::LocatedSource;
 use crate::intent::Edits;
 use crate::origin::catalogue_of;
 use crate::policies;
@@ -22,7 +22,7 @@ use crate::resolved::Resolved;
 
 impl Resolver<'_> {
     /// Resolves a rollback to a revision, or to the last one with another state.
-    pub(crate) async fn rollback(
+    pub(crate) async fn resolve_rollback(
         &self,
         name: &str,
         revision: Option<i64>,
@@ -30,25 +30,27 @@ impl Resolver<'_> {
     ) -> Result<Resolved, OperationError> {
         let namespace = self.ctx.settings().namespace.as_deref();
         let record = self.records.find(name, namespace)?;
-        let kept = self.revisions(record).await?;
+        let kept = self.list_revisions(record).await?;
         let is_interrupted = history::is_interrupted(record);
         // An interrupted rollback continues with its revision.
-        let begun = history::begun(&kept, record).filter(|_| revision.is_none());
-        let target = match begun {
-            Some(begun) => begun,
-            None => history::target(&kept, revision, is_interrupted).map_err(|why| {
-                RollbackError::NoRevision {
-                    installation: name_of(record),
-                    why,
-                }
-            })?,
-        };
-        let entry = self.entry_of(record, target).await?;
-        self.restored(record, target, entry, answers).await
+        let begun =
+            history::find_interrupted_rollback(&kept, record).filter(|_| revision.is_none());
+        let target =
+            match begun {
+                Some(begun) => begun,
+                None => history::find_rollback_target(&kept, revision, is_interrupted).map_err(
+                    |why| RollbackError::NoRevision {
+                        installation: name_of(record),
+                        why,
+                    },
+                )?,
+            };
+        let entry = self.find_revision_entry(record, target).await?;
+        self.resolve_restored(record, target, entry, answers).await
     }
 
     /// Returns the revisions of an installation that may be rolled back, newest first.
-    pub(crate) async fn revisions(
+    pub(crate) async fn list_revisions(
         &self,
         record: &AddonInstallation,
     ) -> Result<Vec<StoredRevision>, OperationError> {
@@ -67,15 +69,15 @@ impl Resolver<'_> {
     }
 
     /// Resolves the record with the spec of a revision and its entry.
-    pub(crate) async fn restored(
+    pub(crate) async fn resolve_restored(
         &self,
         record: &AddonInstallation,
         target: &StoredRevision,
-        entry: Entry,
+        entry: CatalogueEntry,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
         let existing = Some(record.clone());
-        let mut resolved = Resolved::new(name_of(record), existing, entry, rules(target));
+        let mut resolved = Resolved::new(name_of(record), existing, entry, recorded_rules(target));
         resolved.is_asked_for = true;
         resolved.revision = Some(target.number);
         resolved.wanted.spec = target.spec_to_restore(&record.spec, &resolved.entry.version);
@@ -90,7 +92,7 @@ impl Resolver<'_> {
         }
         if !target.spec.values_from.is_empty() {
             self.ctx
-                .find(Finding::SecretsOfToday(resolved.name.clone()));
+                .report_finding(Finding::SecretsOfToday(resolved.name.clone()));
         }
         self.complete(resolved, &Edits::default(), answers).await
     }
@@ -101,27 +103,27 @@ impl Resolver<'_> {
         &self,
         record: &AddonInstallation,
         target: &StoredRevision,
-        entry: &Entry,
+        entry: &CatalogueEntry,
     ) -> Result<(), OperationError> {
         let name = name_of(record);
         if name.namespace == self.ctx.settings().system_namespace {
             return Ok(());
         }
         let existing = Some(record.clone());
-        let mut back = Resolved::new(name, existing, entry.clone(), rules(target));
+        let mut back = Resolved::new(name, existing, entry.clone(), recorded_rules(target));
         back.wanted.spec = target.spec_to_restore(&record.spec, &entry.version);
-        policies::before_fetch(self.ctx, &back).await?;
-        Located::new(self.ctx, &back).await.map(drop)
+        policies::check_before_fetch(self.ctx, &back).await?;
+        LocatedSource::new(self.ctx, &back).await.map(drop)
     }
 
     /// Resolves a record that a rollback holds at its restored entry, or that was interrupted during the rollback (semantics 12.3). Returns
     /// `None` if no rollback does, or its revision is not kept or cannot be read. Core add-ons are held at the version that they name.
-    pub(crate) async fn held(
+    pub(crate) async fn resolve_held(
         &self,
         record: &AddonInstallation,
     ) -> Result<Option<Resolved>, OperationError> {
-        let begun = history::begun_rollback(record);
-        if record.spec.core_addon || begun.is_none() && !history::is_held(record) {
+        let begun = history::interrupted_rollback_target(record);
+        if record.spec.core_addon || begun.is_none() && !history::is_held_by_rollback(record) {
             return Ok(None);
         }
         let kept = match revisions::list(self.ctx.home().await?, record).await {
@@ -130,16 +132,24 @@ impl Resolver<'_> {
             Err(error) => return Err(error.into()),
         };
         let back = match begun {
-            Some(target) => history::of_content(&kept, target),
+            Some(target) => history::find_by_content(&kept, target),
             None => kept.iter().find(|one| one.operation.verb == ROLLBACK),
         };
         let Some(back) = back else {
             return Ok(None);
         };
-        let Some(entry) = self.kept(record, &record.spec.addon_ref, back).await? else {
+        let Some(entry) = self
+            .find_kept_entry(record, &record.spec.addon_ref, back)
+            .await?
+        else {
             return Ok(None);
         };
-        let mut resolved = Resolved::new(name_of(record), Some(record.clone()), entry, rules(back));
+        let mut resolved = Resolved::new(
+            name_of(record),
+            Some(record.clone()),
+            entry,
+            recorded_rules(back),
+        );
         resolved.wanted.spec = record.spec.clone();
         resolved.is_asked_for = true;
         resolved.revision = begun.map(|_| back.number);
@@ -148,14 +158,14 @@ impl Resolver<'_> {
 
     /// Returns the entry of a revision: the one that was kept with it, else the same one in its catalogue. That of a core add-on is only
     /// taken from its catalogue, because the webhook guards catalogues and core records, but no revisions (semantics 12.3).
-    pub(crate) async fn entry_of(
+    pub(crate) async fn find_revision_entry(
         &self,
         record: &AddonInstallation,
         revision: &StoredRevision,
-    ) -> Result<Entry, OperationError> {
+    ) -> Result<CatalogueEntry, OperationError> {
         let is_core = record.spec.core_addon;
         let reference = &revision.spec.addon_ref;
-        if !is_core && let Some(entry) = self.kept(record, reference, revision).await? {
+        if !is_core && let Some(entry) = self.find_kept_entry(record, reference, revision).await? {
             return Ok(entry);
         }
         let mut then = record.clone();
@@ -166,7 +176,7 @@ impl Resolver<'_> {
         }
         let catalogue = catalogue_of(self.ctx, &then).await?;
         let installed = &revision.operation.installed;
-        let is_same = |entry: &&Entry| {
+        let is_same = |entry: &&CatalogueEntry| {
             entry.addon == then.spec.addon_ref.name
                 && entry.version.version == installed.version
                 && history::entry_digest(&entry.version) == revision.entry_digest
@@ -179,7 +189,7 @@ impl Resolver<'_> {
                 (None, Some(index)) => Some(format!("index {index}")),
                 (None, None) => None,
             };
-            let version = label(&installed.version, &installed.id);
+            let version = version_label(&installed.version, &installed.id);
             RollbackError::EntryLost {
                 installation: name_of(record),
                 revision: revision.number,
@@ -193,7 +203,7 @@ impl Resolver<'_> {
 }
 
 /// Returns the rules that chose the version of a revision.
-fn rules(revision: &StoredRevision) -> Rules {
+fn recorded_rules(revision: &StoredRevision) -> SelectionRules {
     let recorded = revision.operation.installed.rules;
-    recorded.map_or(Rules::Channels, Rules::from)
+    recorded.map_or(SelectionRules::Channels, SelectionRules::from)
 }

@@ -1,7 +1,7 @@
 //! A rollout that failed for good is not applied again without a person (semantics 20.7).
 
 use addons_plan::InstallationPlan;
-use addons_plan::readiness::Status;
+use addons_plan::readiness::ReadinessStatus;
 use addons_plan::standing::object::ObjectHealth;
 use common::api::conditions::{READY, ROLLOUT_FAILED};
 use common::api::installation::{AddonInstallation, Installed};
@@ -23,17 +23,19 @@ pub async fn check(
     plan: &Plan,
 ) -> Result<(), OperationError> {
     let mut plans = plan.installations.iter().map(|planned| &planned.plan);
-    if !plans.any(|plan| is_again(record, plan)) {
+    if !plans.any(|plan| repeats_failed_rollout(record, plan)) {
         return Ok(());
     }
-    let objects = health::objects(ctx.cluster().await?, record).await?.objects;
+    let objects = health::object_health(ctx.cluster().await?, record)
+        .await?
+        .objects;
     let is_as_applied = |object: &ObjectHealth| object.readiness.is_some() && !object.edited;
     if !objects.iter().all(is_as_applied) {
         return Ok(());
     }
     let failed = objects.into_iter().find_map(|object| {
         let readiness = object.readiness?;
-        (readiness.status == Status::Failed).then_some((object.key, readiness.message))
+        (readiness.status == ReadinessStatus::Failed).then_some((object.key, readiness.message))
     });
     match failed {
         Some((object, message)) => Err(RolloutFailed {
@@ -47,7 +49,7 @@ pub async fn check(
 }
 
 /// Whether a plan would repeat the last operation, which failed as a rollout.
-fn is_again(record: &AddonInstallation, plan: &InstallationPlan) -> bool {
+fn repeats_failed_rollout(record: &AddonInstallation, plan: &InstallationPlan) -> bool {
     let Some(status) = &record.status else {
         return false;
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Options for executing a plan.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct RunOptions {
     /// Whether to wait for readiness.
     pub wait: bool,
     /// The time limit of the whole command.
@@ -17,7 +17,7 @@ pub struct Run {
     pub define: bool,
 }
 
-impl Default for Run {
+impl Default for RunOptions {
     /// Waits for at most 5 minutes, and installs the definitions.
     fn default() -> Self {
         Self {

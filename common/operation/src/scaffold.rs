@@ -6,25 +6,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use addons_render::package::Package;
-use addons_render::text::{Text, invalid_templates, values_file};
+use addons_render::text::{RenderedText, invalid_templates, values_file};
 use addons_sources::archive;
 use addons_sources::url::{self, UrlError};
 use addons_sources::{FetchedPackage, SourceError};
 use common::api::catalogue::{
-    AddonVersion, CatalogueClass, Constraints, HelmSource, Method, Source, Template, UrlSource,
+    AddonTemplate, AddonVersion, CatalogueClass, Constraints, HelmSource, Method, Source, UrlSource,
 };
 use common::catalogue::author::{Author, Typed};
-use common::catalogue::{Entry, Origin};
-use common::manifest::parse::{ManifestError, Options};
+use common::catalogue::{CatalogueEntry, Origin};
+use common::manifest::parse::{ManifestError, ManifestOptions};
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::fetch::{self, Verified};
+use crate::fetch::{self, VerifiedPackage};
 use crate::render;
 
-pub use text::{Scaffold, Told, text};
+pub use text::{ObjectFacts, Scaffold, catalogue_text};
 
-use text::{named, told};
+use text::{parse_file_name, read_object_facts};
 
 /// Why there is no entry.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +75,7 @@ impl From<SourceError> for ScaffoldError {
 
 /// The source to list in a catalogue.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct ScaffoldRequest<'a> {
     /// A path or a URL, which the catalogue names as given; `oci://HOST/PATH/CHART:VERSION` is a chart in a registry.
     pub from: &'a Typed,
     /// The name of a chart in the Helm repository at `from`.
@@ -86,9 +86,9 @@ pub struct Wanted<'a> {
     pub plain_http: bool,
 }
 
-impl Wanted<'_> {
+impl ScaffoldRequest<'_> {
     /// Returns the chart in a registry or repository, or `None` for any other source.
-    fn helm(&self) -> Option<HelmSource> {
+    fn helm_source(&self) -> Option<HelmSource> {
         let source = |url: &str, chart: &str, version: Option<&str>| HelmSource {
             url: url.to_owned(),
             chart: chart.to_owned(),
@@ -118,20 +118,23 @@ impl Wanted<'_> {
 ///
 /// # Errors
 /// [`ScaffoldError`].
-pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, ScaffoldError> {
-    if let Some(source) = wanted.helm() {
-        return of_chart(ctx, source, wanted.from).await;
+pub async fn scaffold_entry(
+    ctx: &Context,
+    wanted: &ScaffoldRequest<'_>,
+) -> Result<Scaffold, ScaffoldError> {
+    if let Some(source) = wanted.helm_source() {
+        return scaffold_chart(ctx, source, wanted.from).await;
     }
     let from = wanted.from;
     let location = url::absolute_exact(from)?;
-    let reach = ctx.typed(from);
+    let reach = ctx.reach_of_typed(from);
     let access = ctx.access(&reach);
     let fetched = match url::read_local(&location, &access).await? {
         Some(folder) => folder,
         None => FetchedPackage::from(url::fetch(&location, &access).await?),
     };
     let files = archive::unpack_package(fetched.package).map_err(SourceError::Archive)?;
-    let about = about(ctx, from, files)?;
+    let about = read_package(ctx, from, files)?;
     let found = wanted.version.map(str::to_owned).or(about.version);
     let Some(version) = found else {
         let from = from.to_string();
@@ -139,27 +142,27 @@ pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, Scaff
     };
     let mut version = AddonVersion {
         version,
-        default_namespace: about.told.namespace,
+        default_namespace: about.objects.namespace,
         constraints: about.constraints,
-        template: Template {
+        template: AddonTemplate {
             method: about.method,
-            ..Template::default()
+            ..AddonTemplate::default()
         },
-        source: source(&location),
+        source: url_source(&location),
         ..AddonVersion::default()
     };
-    let verified = verified(ctx, &about.addon, &version, from).await?;
+    let verified = fetch_verified(ctx, &about.addon, &version, from).await?;
     version.manifest_hash = Some(verified.manifest_hash);
-    version.source = source(from);
+    version.source = url_source(from);
     Ok(Scaffold {
         addon: about.addon,
         version,
-        images: about.told.images,
+        images: about.objects.images,
     })
 }
 
 /// Returns the entry for a chart in a registry or repository, in the version that was found there.
-async fn of_chart(
+async fn scaffold_chart(
     ctx: &Context,
     mut source: HelmSource,
     from: &Typed,
@@ -169,16 +172,16 @@ async fn of_chart(
         ..Source::default()
     };
     let mut version = AddonVersion {
-        template: Template {
+        template: AddonTemplate {
             method: Method::Helm,
-            ..Template::default()
+            ..AddonTemplate::default()
         },
         source: of(&source),
         ..AddonVersion::default()
     };
-    let verified = verified(ctx, &source.chart, &version, from).await?;
+    let verified = fetch_verified(ctx, &source.chart, &version, from).await?;
     let files = archive::unpack_package(verified.fetched.package).map_err(SourceError::Archive)?;
-    let chart = addons_helm::chart(&files).map_err(OperationError::from)?;
+    let chart = addons_helm::read_chart(&files).map_err(OperationError::from)?;
     source.version = Some(chart.version.clone());
     version.source = of(&source);
     version.constraints = chart.constraints();
@@ -191,7 +194,7 @@ async fn of_chart(
     })
 }
 
-fn source(manifest: &str) -> Source {
+fn url_source(manifest: &str) -> Source {
     Source {
         url: Some(UrlSource {
             manifest: manifest.to_owned(),
@@ -202,34 +205,34 @@ fn source(manifest: &str) -> Source {
 }
 
 /// What the files of a package say about the add-on.
-struct About {
+struct PackageFacts {
     addon: String,
     version: Option<String>,
     method: Method,
     constraints: Constraints,
     /// What its objects say.
-    told: Told,
+    objects: ObjectFacts,
 }
 
-fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldError> {
+fn read_package(ctx: &Context, from: &str, files: Package) -> Result<PackageFacts, ScaffoldError> {
     if files.get("Chart.yaml").is_some() {
-        let chart = addons_helm::chart(&files).map_err(OperationError::from)?;
-        return Ok(About {
+        let chart = addons_helm::read_chart(&files).map_err(OperationError::from)?;
+        return Ok(PackageFacts {
             constraints: chart.constraints(),
             addon: chart.name,
             version: Some(chart.version),
             method: Method::Helm,
-            told: Told::default(),
+            objects: ObjectFacts::default(),
         });
     }
-    let (stem, of_name) = named(from);
+    let (stem, of_name) = parse_file_name(from);
     let of_name = of_name.map(str::to_owned);
     let is_template = values_file(&files).is_some();
-    let options = Options {
+    let options = ManifestOptions {
         duplicate_keys: ctx.duplicate_keys(),
-        ..Options::default()
+        ..ManifestOptions::default()
     };
-    let parsed = Text::plain(files.clone()).objects(from, &options);
+    let parsed = RenderedText::from_manifests(files.clone()).parse_objects(from, &options);
     let has_actions = || {
         let mut files = files.files().iter();
         files.any(|file| file.bytes.windows(2).any(|pair| pair == b"{{"))
@@ -240,37 +243,37 @@ fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldErr
                 let from = from.to_owned();
                 return Err(ScaffoldError::Empty { from });
             }
-            let told = told(&parsed.manifests);
-            Ok(About {
+            let told = read_object_facts(&parsed.manifests);
+            Ok(PackageFacts {
                 addon: told.name.clone().unwrap_or_else(|| stem.to_owned()),
                 version: told.version.clone().or(of_name),
                 method: Method::Manifest,
                 constraints: Constraints::default(),
-                told,
+                objects: told,
             })
         }
         Err(error) if !is_template && !has_actions() => Err(error.into()),
         _ => match invalid_templates(&files, from).into_iter().next() {
             Some((place, problem)) => Err(ScaffoldError::Template(format!("{place}: {problem}"))),
-            None => Ok(About {
+            None => Ok(PackageFacts {
                 addon: stem.to_owned(),
                 version: of_name,
                 method: Method::GoTemplate,
                 constraints: Constraints::default(),
-                told: Told::default(),
+                objects: ObjectFacts::default(),
             }),
         },
     }
 }
 
 /// Fetches the package, with the hash that an installation will verify.
-async fn verified(
+async fn fetch_verified(
     ctx: &Context,
     addon: &str,
     version: &AddonVersion,
     from: &Typed,
-) -> Result<Verified, OperationError> {
-    let entry = Entry {
+) -> Result<VerifiedPackage, OperationError> {
+    let entry = CatalogueEntry {
         addon: addon.to_owned(),
         description: None,
         support: None,
@@ -285,7 +288,7 @@ async fn verified(
         place: String::new(),
         author: Author::Typed(from.clone()),
     };
-    match fetch::package(ctx, &render::uninstalled(ctx, &entry)).await {
+    match fetch::package(ctx, &render::resolve_uninstalled(ctx, &entry)).await {
         Err(OperationError::Within { error, .. }) => Err(*error),
         other => other,
     }
@@ -298,13 +301,13 @@ mod tests {
     #[test]
     fn a_chart_of_a_registry_is_named_as_helm_names_it() {
         let helm = |from, chart, version| {
-            let wanted = Wanted {
+            let wanted = ScaffoldRequest {
                 from: &Typed::on_command_line(from),
                 chart,
                 version,
                 plain_http: false,
             };
-            let found = wanted.helm()?;
+            let found = wanted.helm_source()?;
             Some((found.url, found.chart, found.version.unwrap_or_default()))
         };
         let owned = |url: &str, chart: &str, version: &str| {

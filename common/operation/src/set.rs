@@ -7,12 +7,12 @@ use serde_json::Value;
 use addons_render::facts::is_network_plugin;
 use common::api::installation::AddonInstallation;
 use common::api::names::{API_VERSION, GROUP};
-use common::manifest::lost::lost;
-use common::manifest::yaml::{Document, Places, YamlError, YamlOptions, documents};
-use common::schema::mistakes::{Mistake, in_order, mistakes, unknown};
+use common::manifest::lost::find_lost_fields;
+use common::manifest::yaml::{FieldPositions, YamlDocument, YamlError, YamlOptions, documents};
+use common::schema::mistakes::{DocumentMistake, describe_by_line, find_mistakes, unknown_fields};
 
 /// The maximum number of installations in a set.
-pub const MOST: usize = 1_000;
+pub const MAX_INSTALLATIONS: usize = 1_000;
 
 /// Whether nodes become ready only with an installation: a core add-on, or a network plugin.
 #[must_use]
@@ -23,7 +23,7 @@ pub fn comes_before_nodes(installation: &AddonInstallation) -> bool {
 
 /// Why a file is not a set.
 #[derive(Debug, thiserror::Error)]
-pub enum SetError {
+pub enum SetFileError {
     /// The file is not YAML.
     #[error("{file}")]
     Yaml {
@@ -70,7 +70,7 @@ pub enum SetError {
         name: String,
     },
     /// The file has no installations, or too many.
-    #[error("{file}: {found} installations; a set has 1 to {MOST}")]
+    #[error("{file}: {found} installations; a set has 1 to {MAX_INSTALLATIONS}")]
     Count {
         /// The file.
         file: String,
@@ -83,7 +83,7 @@ pub enum SetError {
 #[must_use]
 pub fn is_set(bytes: &[u8]) -> bool {
     let documents = documents(bytes, &YamlOptions::default()).map_while(Result::ok);
-    let first = documents.flat_map(objects).next();
+    let first = documents.flat_map(split_objects).next();
     first.is_some_and(|(_, value)| {
         let group = value["apiVersion"].as_str().unwrap_or_default();
         value["kind"] == "AddonInstallation" && group.split('/').next() == Some(GROUP)
@@ -94,37 +94,41 @@ pub fn is_set(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// [`SetError`], if any installation cannot be read.
-pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstallation>, SetError> {
+pub fn read_set(
+    bytes: &[u8],
+    file: &str,
+    namespace: &str,
+) -> Result<Vec<AddonInstallation>, SetFileError> {
     let mut found = Vec::new();
     for document in documents(bytes, &YamlOptions::default()) {
-        let document = document.map_err(|source| SetError::Yaml {
+        let document = document.map_err(|source| SetFileError::Yaml {
             file: file.to_owned(),
             source,
         })?;
         let line = document.line;
-        found.extend(objects(document).map(|(path, value)| (line, path, value)));
+        found.extend(split_objects(document).map(|(path, value)| (line, path, value)));
     }
-    if found.is_empty() || found.len() > MOST {
-        return Err(SetError::Count {
+    if found.is_empty() || found.len() > MAX_INSTALLATIONS {
+        return Err(SetFileError::Count {
             file: file.to_owned(),
             found: found.len(),
         });
     }
     let mut names = BTreeSet::new();
     let found = found.into_iter().map(|(line, path, value)| {
-        let written = Written {
+        let written = ObjectPlace {
             bytes,
             file,
             line,
             path,
         };
-        let object = installation(&written, value)?;
+        let object = parse_installation(&written, value)?;
         let name = object.metadata.name.clone().unwrap_or_default();
         let asked = object.metadata.namespace.clone();
         if let Some(found) = asked.filter(|asked| asked != namespace) {
             let place = written.place("metadata.namespace");
             let namespace = namespace.to_owned();
-            return Err(SetError::Namespace {
+            return Err(SetFileError::Namespace {
                 place,
                 found,
                 namespace,
@@ -132,7 +136,7 @@ pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstal
         }
         if !names.insert(name.clone()) {
             let place = written.place("metadata.name");
-            return Err(SetError::Twice { place, name });
+            return Err(SetFileError::Twice { place, name });
         }
         Ok(object)
     });
@@ -140,7 +144,7 @@ pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstal
 }
 
 /// The place of an object in a file. The lines of its fields are looked up only for errors.
-struct Written<'a> {
+struct ObjectPlace<'a> {
     bytes: &'a [u8],
     file: &'a str,
     /// The line of its document.
@@ -149,11 +153,11 @@ struct Written<'a> {
     path: String,
 }
 
-impl Written<'_> {
+impl ObjectPlace<'_> {
     /// Returns a function that looks up the line of a field.
     fn lines(&self) -> impl Fn(&str) -> usize {
-        let places = Places::of(self.bytes, self.line);
-        move |field| places.at(&format!("{}{field}", self.path)).0
+        let places = FieldPositions::from_document(self.bytes, self.line);
+        move |field| places.position(&format!("{}{field}", self.path)).0
     }
 
     /// Returns `FILE:LINE` of a field.
@@ -161,9 +165,9 @@ impl Written<'_> {
         format!("{}:{}", self.file, self.lines()(field))
     }
 
-    fn malformed(&self, mistakes: &[Mistake]) -> SetError {
-        let (line, mistakes) = in_order(mistakes, self.lines());
-        SetError::Malformed {
+    fn malformed(&self, mistakes: &[DocumentMistake]) -> SetFileError {
+        let (line, mistakes) = describe_by_line(mistakes, self.lines());
+        SetFileError::Malformed {
             place: format!("{}:{line}", self.file),
             mistakes,
         }
@@ -171,7 +175,7 @@ impl Written<'_> {
 }
 
 /// Returns the objects of a document, each with its path in the document.
-fn objects(document: Document) -> impl Iterator<Item = (String, Value)> {
+fn split_objects(document: YamlDocument) -> impl Iterator<Item = (String, Value)> {
     let mut value = document.value;
     let is_list = value["kind"]
         .as_str()
@@ -185,7 +189,10 @@ fn objects(document: Document) -> impl Iterator<Item = (String, Value)> {
     items.chain(alone.map(|alone| (String::new(), alone)))
 }
 
-fn installation(written: &Written<'_>, value: Value) -> Result<AddonInstallation, SetError> {
+fn parse_installation(
+    written: &ObjectPlace<'_>,
+    value: Value,
+) -> Result<AddonInstallation, SetFileError> {
     let text = |field: &str| value[field].as_str().unwrap_or("none").to_owned();
     let (kind, version) = (text("kind"), text("apiVersion"));
     if (kind.as_str(), version.as_str()) != ("AddonInstallation", API_VERSION) {
@@ -193,14 +200,14 @@ fn installation(written: &Written<'_>, value: Value) -> Result<AddonInstallation
             "AddonInstallation" => "apiVersion",
             _ => "kind",
         };
-        return Err(SetError::Kind {
+        return Err(SetFileError::Kind {
             place: written.place(field),
             found: format!("kind {kind} of {version}"),
         });
     }
-    let mut mistakes = mistakes::<AddonInstallation>(&value);
+    let mut mistakes = find_mistakes::<AddonInstallation>(&value);
     if value["metadata"]["name"].as_str().is_none_or(str::is_empty) {
-        mistakes.push(Mistake {
+        mistakes.push(DocumentMistake {
             path: "metadata.name".to_owned(),
             text: "metadata.name is missing: an installation is known by it".to_owned(),
         });
@@ -209,7 +216,7 @@ fn installation(written: &Written<'_>, value: Value) -> Result<AddonInstallation
         return Err(written.malformed(&mistakes));
     }
     let of_serde = |error: serde_json::Error| {
-        written.malformed(&[Mistake {
+        written.malformed(&[DocumentMistake {
             path: "spec".to_owned(),
             text: error.to_string(),
         }])
@@ -217,7 +224,7 @@ fn installation(written: &Written<'_>, value: Value) -> Result<AddonInstallation
     let spec = value["spec"].clone();
     let mut object: AddonInstallation = serde_json::from_value(value).map_err(of_serde)?;
     let kept = serde_json::to_value(&object.spec).map_err(of_serde)?;
-    let unknown = unknown(lost(&spec, &kept, "spec"));
+    let unknown = unknown_fields(find_lost_fields(&spec, &kept, "spec"));
     if !unknown.is_empty() {
         return Err(written.malformed(&unknown));
     }

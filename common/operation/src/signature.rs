@@ -1,24 +1,26 @@
 //! Verifies that fetched content is signed as its catalogue requires (semantics 11.5). The check uses the content of the source before it
 //! is rendered, so that install, upgrade and the loop refuse the same.
 
-use addons_render::chart::lock::Pinned;
+use addons_render::chart::lock::PinnedDependency;
 use addons_render::package::Package;
 use addons_sources::signature::{SignatureError, SignerError, Subject, TrustedSigner};
-use addons_sources::{Access, FetchedPackage, SourceError, image::ImageFetchError, signature};
+use addons_sources::{
+    FetchedPackage, SourceAccess, SourceError, image::ImageFetchError, signature,
+};
 use common::api::catalogue::{AddonCatalogue, SignaturePolicy, Source, SourceKind};
 use common::api::installation::Signature;
-use common::catalogue::{Entry, Origin};
-use common::manifest::digest::Algorithm;
+use common::catalogue::{CatalogueEntry, Origin};
+use common::manifest::digest::HashAlgorithm;
 
 use crate::context::Context;
-use crate::error::{OperationError, Unvouched, Why};
-use crate::fetch::{self, Verified};
+use crate::error::{OperationError, Unvouched, UnvouchedReason};
+use crate::fetch::{self, VerifiedPackage};
 use crate::render;
 use crate::resolved::Resolved;
 
 /// Why a reference to a registry is not verified.
 #[derive(Debug, thiserror::Error)]
-pub enum ReferenceError {
+pub enum VerifyReferenceError {
     /// It is not signed, or not by an accepted signer.
     #[error(transparent)]
     Signature(#[from] SignatureError),
@@ -29,7 +31,7 @@ pub enum ReferenceError {
 
 /// The result of a signature check.
 #[derive(Debug, Default)]
-pub(crate) struct Vouched {
+pub(crate) struct SignatureResult {
     /// The signature to record.
     pub(crate) signature: Option<Signature>,
     /// What is wrong, if signatures are not required.
@@ -40,18 +42,18 @@ pub(crate) struct Vouched {
 ///
 /// # Errors
 /// [`Unvouched`] if signatures are required; the registry cannot be reached.
-pub(crate) async fn judge(
+pub(crate) async fn check_signature(
     resolved: &Resolved,
     source: &Source,
     fetched: &FetchedPackage,
-    access: &Access<'_>,
-) -> Result<Vouched, OperationError> {
+    access: &SourceAccess<'_>,
+) -> Result<SignatureResult, OperationError> {
     let Some(policy) = &resolved.entry.signature else {
-        return Ok(Vouched::default());
+        return Ok(SignatureResult::default());
     };
     let why = match vouch(&resolved.entry, policy, source, fetched, access).await {
         Ok(signature) => {
-            return Ok(Vouched {
+            return Ok(SignatureResult {
                 signature: Some(signature),
                 warning: None,
             });
@@ -59,16 +61,16 @@ pub(crate) async fn judge(
         Err(why) => why,
     };
     if !policy.required {
-        return Ok(Vouched {
+        return Ok(SignatureResult {
             signature: None,
             warning: Some(why.to_string()),
         });
     }
     Err(match why {
-        Why::Signature(SignatureError::Registry(error)) => {
+        UnvouchedReason::Signature(SignatureError::Registry(error)) => {
             SourceError::Image(ImageFetchError::Registry(error)).into()
         }
-        why => unvouched(&resolved.entry, why),
+        why => unvouched_error(&resolved.entry, why),
     })
 }
 
@@ -76,21 +78,21 @@ pub(crate) async fn judge(
 ///
 /// # Errors
 /// [`Unvouched`].
-pub(crate) fn judge_parts(
+pub(crate) fn check_dependencies(
     resolved: &Resolved,
-    parts: &[Pinned],
+    parts: &[PinnedDependency],
     complete: &Package,
 ) -> Result<(), OperationError> {
     let entry = &resolved.entry;
     let is_required = (entry.signature.as_ref()).is_some_and(|policy| policy.required);
-    if !is_required || pinned(entry).is_some() {
+    if !is_required || pinned_sha256(entry).is_some() {
         return Ok(());
     }
-    let why = Why::Parts {
-        charts: fetch::named(parts),
+    let why = UnvouchedReason::Parts {
+        charts: fetch::describe_charts(parts),
         whole: complete.digest(),
     };
-    Err(unvouched(entry, why))
+    Err(unvouched_error(entry, why))
 }
 
 /// Fetches an entry and verifies it by `policy`, or by the policy of its catalogue.
@@ -99,10 +101,10 @@ pub(crate) fn judge_parts(
 /// Those of [`fetch::package`].
 pub async fn verify(
     ctx: &Context,
-    entry: &Entry,
+    entry: &CatalogueEntry,
     policy: Option<&SignaturePolicy>,
-) -> Result<Verified, OperationError> {
-    let mut resolved = render::uninstalled(ctx, entry);
+) -> Result<VerifiedPackage, OperationError> {
+    let mut resolved = render::resolve_uninstalled(ctx, entry);
     if let Some(policy) = policy {
         resolved.entry.signature = Some(policy.clone().into());
     }
@@ -111,13 +113,13 @@ pub async fn verify(
 
 /// Returns the field of a source that cannot be signed because it is not in a registry; `None` for any other source.
 #[must_use]
-pub fn unsignable(source: &Source) -> Option<&'static str> {
+pub fn unsignable_field(source: &Source) -> Option<&'static str> {
     let is_signable = match source.kind() {
         Ok(SourceKind::Docker(_)) => true,
         Ok(SourceKind::Helm(helm)) => helm.url.starts_with("oci://"),
         _ => false,
     };
-    (!is_signable).then(|| field(source))
+    (!is_signable).then(|| source_field(source))
 }
 
 /// Verifies content in a registry: `HOST/PATH:TAG` or `HOST/PATH@sha256:…`.
@@ -129,17 +131,20 @@ pub async fn verify_reference(
     reference: &str,
     plain_http: bool,
     policy: &SignaturePolicy,
-) -> Result<Signature, ReferenceError> {
+) -> Result<Signature, VerifyReferenceError> {
     let subject = Subject::from_reference(reference, plain_http).map_err(SignatureError::from)?;
     let signer = TrustedSigner::new(policy)?;
-    Ok(signature::verify(&subject, &signer, &ctx.access(&ctx.opened())).await?)
+    Ok(signature::verify(&subject, &signer, &ctx.access(&ctx.reach_of_opened())).await?)
 }
 
 /// Gives the entry of a revision the current policy of its catalogue, which may require signatures since (semantics 11.5).
 ///
 /// # Errors
 /// The catalogues cannot be read.
-pub(crate) async fn of_today(ctx: &Context, entry: Entry) -> Result<Entry, OperationError> {
+pub(crate) async fn with_current_policy(
+    ctx: &Context,
+    entry: CatalogueEntry,
+) -> Result<CatalogueEntry, OperationError> {
     let Origin::Catalogue { name, .. } = &*entry.origin else {
         return Ok(entry);
     };
@@ -148,11 +153,11 @@ pub(crate) async fn of_today(ctx: &Context, entry: Entry) -> Result<Entry, Opera
     let Some(object) = catalogues.iter().find(is_its_own) else {
         return Ok(entry);
     };
-    Ok(judged_by(object, entry))
+    Ok(apply_policy(object, entry))
 }
 
 /// Returns the entry with the policy that its catalogue has for it.
-fn judged_by(object: &AddonCatalogue, mut entry: Entry) -> Entry {
+fn apply_policy(object: &AddonCatalogue, mut entry: CatalogueEntry) -> CatalogueEntry {
     let own = object.spec.signature.as_ref();
     let (None, Some(merged)) = (own, &entry.version.merged_from) else {
         entry.signature = own.cloned().map(Into::into);
@@ -176,7 +181,7 @@ fn judged_by(object: &AddonCatalogue, mut entry: Entry) -> Entry {
 }
 
 /// Returns the catalogue that requires signatures for an add-on: one that lists it, or one of the `claimed` names.
-pub(crate) fn requiring<'a>(
+pub(crate) fn find_requiring<'a>(
     catalogues: &'a [AddonCatalogue],
     addon: &str,
     claimed: &[&str],
@@ -192,37 +197,37 @@ pub(crate) fn requiring<'a>(
         let mut versions = listed.flat_map(|one| &one.versions);
         let requires = |policy: &SignaturePolicy| policy.required;
         let is_required = object.spec.signature.as_ref().is_some_and(requires)
-            || versions.any(|version| object.spec.signature_of(version).is_some_and(requires));
+            || versions.any(|version| object.spec.signature_for(version).is_some_and(requires));
         (is_asked && is_required).then_some(name)
     })
 }
 
 async fn vouch(
-    entry: &Entry,
+    entry: &CatalogueEntry,
     policy: &SignaturePolicy,
     source: &Source,
     fetched: &FetchedPackage,
-    access: &Access<'_>,
-) -> Result<Signature, Why> {
+    access: &SourceAccess<'_>,
+) -> Result<Signature, UnvouchedReason> {
     let subject = Subject::from_source(source, fetched.resolved.as_deref());
-    let subject = subject.map_err(|error| Why::Signature(error.into()))?;
+    let subject = subject.map_err(|error| UnvouchedReason::Signature(error.into()))?;
     let Some(subject) = subject else {
-        let field = field(source);
-        let hash = pinned(entry).ok_or(Why::Unsignable { field })?;
-        return Ok(Signature::of_hash(hash));
+        let field = source_field(source);
+        let hash = pinned_sha256(entry).ok_or(UnvouchedReason::Unsignable { field })?;
+        return Ok(Signature::from_hash(hash));
     };
-    let signer = TrustedSigner::new(policy).map_err(Why::Policy)?;
+    let signer = TrustedSigner::new(policy).map_err(UnvouchedReason::Policy)?;
     let verified = signature::verify(&subject, &signer, access).await;
-    verified.map_err(Why::Signature)
+    verified.map_err(UnvouchedReason::Signature)
 }
 
 /// Returns the hash of an entry if it is a sha256. The hash check verifies that the content matches it.
-fn pinned(entry: &Entry) -> Option<&str> {
+fn pinned_sha256(entry: &CatalogueEntry) -> Option<&str> {
     let hash = entry.verifiable_hash()?;
-    (Algorithm::of(hash) == Some(Algorithm::Sha256)).then_some(hash)
+    (HashAlgorithm::from_hash(hash) == Some(HashAlgorithm::Sha256)).then_some(hash)
 }
 
-fn field(source: &Source) -> &'static str {
+fn source_field(source: &Source) -> &'static str {
     match source.kind() {
         Ok(SourceKind::Git(_)) => "source.git",
         Ok(SourceKind::Docker(_)) => "source.docker",
@@ -233,7 +238,7 @@ fn field(source: &Source) -> &'static str {
     }
 }
 
-fn unvouched(entry: &Entry, why: Why) -> OperationError {
+fn unvouched_error(entry: &CatalogueEntry, why: UnvouchedReason) -> OperationError {
     let origin = entry.origin.to_string();
     OperationError::Unvouched(Box::new(Unvouched { origin, why }))
 }

@@ -9,12 +9,12 @@ pub struct Staged<T> {
     /// The wanted installation.
     pub resolved: Resolved,
     /// Its stage.
-    pub stage: Stage<T>,
+    pub stage: StageResult<T>,
 }
 
 /// The stage of an installation.
 #[derive(Debug)]
-pub enum Stage<T> {
+pub enum StageResult<T> {
     /// The installation continues with this result.
     Due(T),
     /// Nothing is due. The live objects were not read.
@@ -25,14 +25,14 @@ pub enum Stage<T> {
 
 /// An installation that an operation gave up.
 #[derive(Debug)]
-pub struct Failed {
+pub struct FailedInstallation {
     /// The name of the installation, or that of the add-on if the installation has none yet.
     pub name: String,
     /// Why.
     pub error: OperationError,
 }
 
-impl Failed {
+impl FailedInstallation {
     /// Returns the questions whose answers would resolve the failure.
     #[must_use]
     pub fn questions(&self) -> Option<&Questions> {
@@ -45,8 +45,8 @@ impl Failed {
     }
 }
 
-impl<T> Stage<T> {
-    pub(crate) fn of(result: Result<Option<T>, OperationError>) -> Self {
+impl<T> StageResult<T> {
+    pub(crate) fn from_result(result: Result<Option<T>, OperationError>) -> Self {
         match result {
             Ok(Some(due)) => Self::Due(due),
             Ok(None) => Self::UpToDate,

@@ -4,10 +4,10 @@ use addons_engine::EngineError;
 use addons_plan::Verb;
 use addons_plan::continuation::Continuation;
 use common::api::conditions::READY;
-use common::api::installation::{AddonInstallation, Installed, Phase};
+use common::api::installation::{AddonInstallation, InstallationPhase, Installed};
 use jiff::Timestamp;
 
-use crate::error::{OperationError, Unfinished};
+use crate::error::{OperationError, UnfinishedOperation};
 use crate::records::name_of;
 
 /// Refuses to install an installation whose uninstallation, release or adoption was interrupted or failed. A change of the spec after a
@@ -16,16 +16,16 @@ use crate::records::name_of;
 /// # Errors
 /// [`Unfinished`]; [`EngineError::Locked`] while the client that does it is at work.
 pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), OperationError> {
-    let Some((operation, target)) = begun(record) else {
+    let Some((operation, target)) = unended_operation(record) else {
         return Ok(());
     };
-    let Some(verb) = of_person(operation) else {
+    let Some(verb) = personal_verb(operation) else {
         return Ok(());
     };
     let installation = name_of(record);
     let status = record.status.as_ref();
     let under_way = status.and_then(|status| status.operation.as_ref());
-    if let Some(living) = under_way.filter(|operation| operation.lives_at(now)) {
+    if let Some(living) = under_way.filter(|operation| operation.is_alive_at(now)) {
         return Err(EngineError::Locked {
             installation,
             holder: living.holder.clone(),
@@ -33,16 +33,16 @@ pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), Operation
         }
         .into());
     }
-    Err(Unfinished {
+    Err(UnfinishedOperation {
         installation,
         verb,
-        next: Box::new(Continuation::of(record, operation, target)),
+        next: Box::new(Continuation::from_record(record, operation, target)),
     }
     .into())
 }
 
 /// Returns the verb and the target of an operation that has not ended, or that failed with the current spec.
-fn begun(record: &AddonInstallation) -> Option<(&str, Option<&Installed>)> {
+fn unended_operation(record: &AddonInstallation) -> Option<(&str, Option<&Installed>)> {
     let status = record.status.as_ref()?;
     if let Some(operation) = &status.operation {
         return Some((&operation.verb, operation.target.as_ref()));
@@ -52,12 +52,12 @@ fn begun(record: &AddonInstallation) -> Option<(&str, Option<&Installed>)> {
     let is_same_spec = status.conditions.iter().any(|condition| {
         condition.r#type == READY && condition.observed_generation == record.metadata.generation
     });
-    let is_failed = status.phase == Some(Phase::Failed);
+    let is_failed = status.phase == Some(InstallationPhase::Failed);
     (is_failed && is_same_spec).then_some((&last.verb, Some(&last.installed)))
 }
 
-fn of_person(verb: &str) -> Option<Verb> {
-    Verb::of_record(verb).filter(|verb| verb.ends() || *verb == Verb::Adopt)
+fn personal_verb(verb: &str) -> Option<Verb> {
+    Verb::from_record(verb).filter(|verb| verb.ends_installation() || *verb == Verb::Adopt)
 }
 
 #[cfg(test)]

@@ -4,17 +4,17 @@ mod content;
 
 use std::cmp::Ordering;
 
-use addons_admission::rules::catalogue::requires::{self, Listed};
+use addons_admission::rules::catalogue::requires::{self, ListedVersions};
 use addons_admission::validate;
-use addons_admission::verdict::Problem;
-use addons_admission::{Facts, Requester};
+use addons_admission::verdict::AdmissionProblem;
+use addons_admission::{AdmissionFacts, Requester};
 use addons_sources::location::{self, CatalogueDocument};
 use addons_sources::url;
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::catalogue::author::{Author, Typed};
 use common::catalogue::{Catalogue, Origin};
-use common::manifest::Place;
+use common::manifest::FilePosition;
 use futures::StreamExt as _;
 use futures::stream;
 
@@ -25,7 +25,7 @@ use crate::fetch::AT_ONCE;
 
 /// Which sources are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sources {
+pub enum SourceScope {
     /// Inline content, and files of this machine: no server is contacted.
     Local,
     /// All sources.
@@ -34,22 +34,22 @@ pub enum Sources {
 
 /// The result for a file.
 #[derive(Debug)]
-pub struct Judged {
+pub struct ValidatedFile {
     /// The file, as the user named it.
     pub location: String,
     /// The mistakes, in the order of the file.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<CatalogueMistake>,
     /// What users should know although it is allowed.
-    pub warnings: Vec<Mistake>,
+    pub warnings: Vec<CatalogueMistake>,
     /// Its catalogues, as far as they can be read.
     pub objects: Vec<AddonCatalogue>,
 }
 
 /// A mistake in a catalogue file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct CatalogueMistake {
     /// The place; without a line if the whole file is meant.
-    pub place: Place,
+    pub place: FilePosition,
     /// The path of the field; may be empty.
     pub field: String,
     /// What is wrong.
@@ -57,34 +57,38 @@ pub struct Mistake {
 }
 
 /// Reads and validates catalogue files as `catalogue add` and the webhook would, each also against those before it.
-pub async fn files(ctx: &Context, locations: &[Typed], sources: Sources) -> Vec<Judged> {
+pub async fn validate_files(
+    ctx: &Context,
+    locations: &[Typed],
+    sources: SourceScope,
+) -> Vec<ValidatedFile> {
     let mut read = Vec::with_capacity(locations.len());
     for location in locations {
-        read.push(File::read(ctx, location).await);
+        read.push(ReadCatalogueFile::read(ctx, location).await);
     }
-    let parts: Vec<&AddonCatalogue> = read.iter().flat_map(File::objects).collect();
-    let listed = Listed::of(parts.iter().copied());
-    let mut judge = Judge {
+    let parts: Vec<&AddonCatalogue> = read.iter().flat_map(ReadCatalogueFile::objects).collect();
+    let listed = ListedVersions::from_catalogues(parts.iter().copied());
+    let mut judge = FileValidator {
         ctx,
         sources,
         listed: &listed,
-        facts: Facts::default(),
+        facts: AdmissionFacts::default(),
     };
     let mut judged = Vec::with_capacity(read.len());
     for file in &read {
-        judged.push(judge.file(file).await);
+        judged.push(judge.validate_file(file).await);
     }
     judged
 }
 
 /// A file that was read.
-struct File {
+struct ReadCatalogueFile {
     location: Typed,
     parts: Vec<CatalogueDocument>,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<CatalogueMistake>,
 }
 
-impl File {
+impl ReadCatalogueFile {
     async fn read(ctx: &Context, location: &Typed) -> Self {
         let mut file = Self {
             location: location.clone(),
@@ -93,7 +97,7 @@ impl File {
         };
         let fetched = async {
             let absolute = url::absolute(location)?;
-            let reach = ctx.typed(location);
+            let reach = ctx.reach_of_typed(location);
             let fetched = url::fetch(&absolute, &ctx.access(&reach)).await?;
             Ok::<_, url::UrlError>((absolute, fetched))
         };
@@ -107,13 +111,13 @@ impl File {
                 file.parts = found.documents;
             }
             Err(error) => {
-                let message = content::of_url(&error);
+                let message = content::missing_file_message(&error);
                 let message = message.unwrap_or_else(|| OperationError::from(error).chain());
                 file.mistakes = vec![file.mistake((0, 0), String::new(), message)];
             }
         }
         for part in &mut file.parts {
-            let warnings = md5::take_out(ctx.settings().rules, &mut part.located);
+            let warnings = md5::remove_hashes(ctx.settings().rules, &mut part.located);
             part.located.warnings.extend(warnings);
         }
         file
@@ -123,13 +127,13 @@ impl File {
         self.parts.iter().map(|part| &part.located.object)
     }
 
-    fn mistake(&self, at: (usize, usize), field: String, message: String) -> Mistake {
-        let place = Place {
+    fn mistake(&self, at: (usize, usize), field: String, message: String) -> CatalogueMistake {
+        let place = FilePosition {
             file: self.location.to_string(),
             line: at.0,
             column: at.1,
         };
-        Mistake {
+        CatalogueMistake {
             place,
             field,
             message,
@@ -138,16 +142,16 @@ impl File {
 }
 
 /// The inputs for validating files.
-struct Judge<'a> {
+struct FileValidator<'a> {
     ctx: &'a Context,
-    sources: Sources,
-    listed: &'a Listed<'a>,
-    facts: Facts,
+    sources: SourceScope,
+    listed: &'a ListedVersions<'a>,
+    facts: AdmissionFacts,
 }
 
-impl Judge<'_> {
-    async fn file(&mut self, file: &File) -> Judged {
-        let mut judged = Judged {
+impl FileValidator<'_> {
+    async fn validate_file(&mut self, file: &ReadCatalogueFile) -> ValidatedFile {
+        let mut judged = ValidatedFile {
             location: file.location.to_string(),
             mistakes: file.mistakes.clone(),
             warnings: Vec::new(),
@@ -156,37 +160,38 @@ impl Judge<'_> {
         for part in &file.parts {
             let mut object = part.located.object.clone();
             object.metadata.namespace = Some(self.facts.settings.system_namespace.clone());
-            self.rules(file, part, &object, &mut judged);
-            self.content(file, part, &object, &mut judged).await;
-            self.facts.replace(object);
+            self.check_rules(file, part, &object, &mut judged);
+            self.check_content(file, part, &object, &mut judged).await;
+            self.facts.replace_catalogue(object);
         }
-        judged.mistakes.sort_by(in_order);
+        judged.mistakes.sort_by(by_position);
         judged
     }
 
     /// Checks the rules for the text of a catalogue.
-    fn rules(
+    fn check_rules(
         &self,
-        file: &File,
+        file: &ReadCatalogueFile,
         part: &CatalogueDocument,
         object: &AddonCatalogue,
-        judged: &mut Judged,
+        judged: &mut ValidatedFile,
     ) {
         // The cluster decides whether the user may write core catalogues.
         let requester = Requester {
             groups: vec![names::CORE_GROUP.to_owned()],
             ..Requester::default()
         };
-        let verdict = validate::catalogue(object, None, &requester, &self.facts);
+        let verdict = validate::validate_catalogue(object, None, &requester, &self.facts);
         let mut found = verdict.problems;
-        found.extend(requires::dangling(object, self.listed));
+        found.extend(requires::find_unmet(object, self.listed));
         found.retain(|problem| !part.unread.has(&problem.field));
         for problem in &mut found {
             problem.field = part.source_field(&problem.field);
         }
         // Of two messages about one field, that of a rule is more specific than that of the schema.
-        let is_new = |one: &&Problem| found.iter().all(|other| other.field != one.field);
-        let of_schema: Vec<Problem> = part.problems.iter().filter(is_new).cloned().collect();
+        let is_new = |one: &&AdmissionProblem| found.iter().all(|other| other.field != one.field);
+        let of_schema: Vec<AdmissionProblem> =
+            part.problems.iter().filter(is_new).cloned().collect();
         let problems = of_schema.into_iter().chain(found);
         judged.mistakes.extend(problems.map(|problem| {
             let at = part.position(&problem.field);
@@ -208,17 +213,17 @@ impl Judge<'_> {
     }
 
     /// Checks the content that the entries refer to.
-    async fn content(
+    async fn check_content(
         &self,
-        file: &File,
+        file: &ReadCatalogueFile,
         part: &CatalogueDocument,
         object: &AddonCatalogue,
-        judged: &mut Judged,
+        judged: &mut ValidatedFile,
     ) {
         let origin = Origin::Index {
             location: part.located.location.clone(),
         };
-        let mut entries = Catalogue::of_spec(&object.spec, origin).entries;
+        let mut entries = Catalogue::from_spec(&object.spec, origin).entries;
         for entry in &mut entries {
             entry.author = Author::Typed(file.location.clone());
         }
@@ -226,7 +231,7 @@ impl Judge<'_> {
             .iter()
             .filter(|entry| !part.unread.has(&entry.place));
         let reading = stream::iter(entries).map(|entry| async move {
-            let flaws = content::flaws(self.ctx, entry, self.sources).await;
+            let flaws = content::find_flaws(self.ctx, entry, self.sources).await;
             (entry.place.as_str(), flaws)
         });
         let mut reading = reading.buffered(AT_ONCE);
@@ -253,7 +258,7 @@ impl Judge<'_> {
 }
 
 /// Compares by line and column.
-fn in_order(one: &Mistake, other: &Mistake) -> Ordering {
-    let key = |it: &Mistake| (it.place.line, it.place.column);
+fn by_position(one: &CatalogueMistake, other: &CatalogueMistake) -> Ordering {
+    let key = |it: &CatalogueMistake| (it.place.line, it.place.column);
     key(one).cmp(&key(other))
 }

@@ -10,11 +10,11 @@ use addons_admission::verdict::Verdict;
 use addons_engine::secret;
 use common::api::installation::{AddonInstallation, SecretKeyRef};
 use common::api::names::InstallationName;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::manifest::digest::digest;
 use common::manifest::yaml::YamlProblem;
-use common::values::layers::{Layers, Values};
-use common::values::secret::{NotValues, check_content, check_label};
+use common::values::layers::{LayerValues, Layers};
+use common::values::secret::{SecretValuesError, check_content, check_label};
 use common::values::{self, ValuesError};
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Secret;
@@ -27,9 +27,9 @@ use crate::verdict;
 
 /// The values from the Secrets of an installation.
 #[derive(Clone, Debug, Default)]
-pub struct ValuesFrom {
+pub struct SecretValues {
     /// Their values, in their order: [`Layers::values_from`].
-    pub values: Vec<Values>,
+    pub values: Vec<LayerValues>,
     /// The revision of each Secret: uid and resourceVersion.
     states: Vec<String>,
 }
@@ -38,7 +38,10 @@ pub struct ValuesFrom {
 ///
 /// # Errors
 /// [`ValuesFromError`], if a Secret is missing and not optional, is not for values, or has none; refusals of the server.
-pub async fn read(ctx: &Context, record: &AddonInstallation) -> Result<ValuesFrom, OperationError> {
+pub async fn read_secrets(
+    ctx: &Context,
+    record: &AddonInstallation,
+) -> Result<SecretValues, OperationError> {
     let cluster = ctx.cluster().await?;
     let installation = name_of(record);
     let is_of_system = installation.namespace == ctx.settings().system_namespace;
@@ -62,7 +65,7 @@ pub async fn read(ctx: &Context, record: &AddonInstallation) -> Result<ValuesFro
     });
     let secrets: BTreeMap<&str, Option<Secret>> =
         try_join_all(requests).await?.into_iter().collect();
-    let mut found = ValuesFrom::default();
+    let mut found = SecretValues::default();
     for (index, reference) in references.into_iter().enumerate() {
         let name = reference.name.as_str();
         let secret = secrets.get(name).and_then(Option::as_ref);
@@ -76,14 +79,14 @@ pub async fn read(ctx: &Context, record: &AddonInstallation) -> Result<ValuesFro
     Ok(found)
 }
 
-fn not_values(installation: &InstallationName, why: NotValues) -> ValuesFromError {
+fn not_values(installation: &InstallationName, why: SecretValuesError) -> ValuesFromError {
     ValuesFromError::NotValues {
         installation: installation.clone(),
         why,
     }
 }
 
-impl ValuesFrom {
+impl SecretValues {
     /// Returns the digest of the values of entry, form and record, and of the revisions of the Secrets: if it changes, the installation is
     /// due (semantics 12.1). Without Secrets, it is the digest of the values alone. The content of Secrets is not part of it, because it
     /// could be guessed; the package has a hash of its own.
@@ -144,10 +147,10 @@ impl ValuesFrom {
         let place = format!("Secret {namespace}/{name}, key {key}");
         let values = values::read(&bytes.0, &place).map_err(|error| ValuesFromError::NoValues {
             installation: installation.clone(),
-            why: words(&error),
+            why: safe_message(&error),
         })?;
         check_content(namespace, name, &values).map_err(|why| not_values(installation, why))?;
-        let values = Values::of_secret(namespace, name, key, values);
+        let values = LayerValues::from_secret(namespace, name, key, values);
         self.values.push(values);
         let metadata = secret.map(|secret| &secret.metadata);
         let text = |text: Option<&String>| text.cloned().unwrap_or_default();
@@ -164,10 +167,10 @@ impl ValuesFrom {
 ///
 /// # Errors
 /// [`verdict::Refused`].
-pub(crate) fn judge(
+pub(crate) fn check_values(
     ctx: &Context,
     installation: &InstallationName,
-    entry: &Entry,
+    entry: &CatalogueEntry,
     layers: &Layers,
 ) -> Result<(), OperationError> {
     if layers.values_from.is_empty() {
@@ -185,7 +188,7 @@ pub(crate) fn judge(
 }
 
 /// Returns the message of an error, with its reason unless that could repeat content of the Secret.
-fn words(error: &ValuesError) -> String {
+fn safe_message(error: &ValuesError) -> String {
     match error {
         ValuesError::Yaml { problem, .. } => match problem {
             YamlProblem::Syntax(_)
@@ -217,7 +220,7 @@ mod tests {
         secret
     }
 
-    fn found(optional: bool, secret: Option<&Secret>) -> Result<ValuesFrom, String> {
+    fn found(optional: bool, secret: Option<&Secret>) -> Result<SecretValues, String> {
         let installation = InstallationName {
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
@@ -227,7 +230,7 @@ mod tests {
             key: "values".to_owned(),
             optional,
         };
-        let mut found = ValuesFrom::default();
+        let mut found = SecretValues::default();
         match found.add(&installation, 0, &reference, secret) {
             Ok(()) => Ok(found),
             Err(error) => Err(error.to_string()),
@@ -237,7 +240,7 @@ mod tests {
     #[test]
     fn a_key_is_a_layer_and_its_state_is_part_of_the_hash() {
         let layers = Layers {
-            spec: Values::new("spec.values", json!({"a": 1})),
+            spec: LayerValues::new("spec.values", json!({"a": 1})),
             ..Layers::default()
         };
         let read = |version: &str| {
@@ -247,7 +250,7 @@ mod tests {
         let first = read("7");
         assert_eq!(
             first.values,
-            [Values::of_secret(
+            [LayerValues::from_secret(
                 "shop",
                 "db",
                 "values",
@@ -260,20 +263,20 @@ mod tests {
             first.hash(&layers),
             found(true, None).unwrap().hash(&layers)
         );
-        let alone = |found: &ValuesFrom| found.secrets_hash(None);
+        let alone = |found: &SecretValues| found.secrets_hash(None);
         assert_eq!(alone(&first), alone(&read("7")));
         assert_ne!(alone(&first), alone(&read("8")));
         assert_ne!(alone(&first), first.secrets_hash(Some("u/1")));
-        assert_eq!(alone(&ValuesFrom::default()), "");
+        assert_eq!(alone(&SecretValues::default()), "");
         // Without Secrets it is the hash of the values alone.
-        let alone = |layers: &Layers| ValuesFrom::default().hash(layers);
+        let alone = |layers: &Layers| SecretValues::default().hash(layers);
         assert_eq!(alone(&layers), digest(&json!({"a": 1})));
         assert_eq!(alone(&Layers::default()), digest(&json!({})));
         // The catalogue's values count, filled in or not; the Secrets' values do not.
         let mut changed = layers.clone();
         changed.values_from = first.values.clone();
         assert_eq!(alone(&changed), alone(&layers));
-        changed.catalogue = Values::new("catalogue", json!({"b": 2}));
+        changed.catalogue = LayerValues::new("catalogue", json!({"b": 2}));
         assert_eq!(alone(&changed), digest(&json!({"a": 1, "b": 2})));
         assert!(!format!("{first:?}").contains("hunter2"));
     }

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use addons_admission::marks::Marks;
+use addons_admission::marks::GuardMarks;
 use addons_admission::recorded::InstallationFacts;
 use addons_admission::rules;
-use addons_admission::verdict::{Problem, Verdict};
-use addons_admission::{Facts, NamespaceFacts, Requester, Settings, mutate, validate};
+use addons_admission::verdict::{AdmissionProblem, Verdict};
+use addons_admission::{
+    AdmissionFacts, AdmissionSettings, NamespaceFacts, Requester, mutate, validate,
+};
 use addons_engine::EngineError;
 use common::api::catalogue::FormField;
 use common::api::installation::{AddonInstallation, format};
 use common::api::policy::PolicyAction;
 use common::catalogue::Origin;
-use common::catalogue::select::ClusterFacts;
+use common::catalogue::select::ClusterVersions;
 use common::values::form;
 use common::values::layers::Layers;
 
 use crate::context::Context;
-use crate::error::{OperationError, Questions, Refused};
+use crate::error::{OperationError, Questions, VerdictRefusal};
 use crate::event::Finding;
 use crate::records::Records;
 use crate::resolved::Resolved;
@@ -26,19 +28,19 @@ use crate::resolved::Resolved;
 ///
 /// # Errors
 /// The catalogues cannot be read.
-pub async fn facts(
+pub async fn collect_facts(
     ctx: &Context,
     records: &Records,
-    cluster: ClusterFacts,
+    cluster: ClusterVersions,
     catalogues: bool,
-) -> Result<Facts, OperationError> {
+) -> Result<AdmissionFacts, OperationError> {
     let catalogues = if catalogues {
         ctx.contents().await?.objects
     } else {
         &[]
     };
     let installations = records.all.iter().map(InstallationFacts::from);
-    Ok(Facts {
+    Ok(AdmissionFacts {
         catalogues: catalogues
             .iter()
             .map(|catalogue| Arc::new(catalogue.clone().into()))
@@ -51,16 +53,16 @@ pub async fn facts(
         namespaces: records
             .local
             .iter()
-            .map(|name| (name.clone(), local()))
+            .map(|name| (name.clone(), local_namespace_facts()))
             .collect(),
-        settings: Settings {
+        settings: AdmissionSettings {
             system_namespace: ctx.settings().system_namespace.clone(),
-            ..Settings::default()
+            ..AdmissionSettings::default()
         },
     })
 }
 
-fn local() -> NamespaceFacts {
+fn local_namespace_facts() -> NamespaceFacts {
     NamespaceFacts {
         local: true,
         ..NamespaceFacts::default()
@@ -68,23 +70,24 @@ fn local() -> NamespaceFacts {
 }
 
 /// Fills in the defaults and validates the result.
-pub(crate) async fn judge(
+pub(crate) async fn complete_and_check(
     ctx: &Context,
     resolved: &mut Resolved,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Result<(), OperationError> {
     if let Some(existing) = &resolved.existing {
         format::check(existing).map_err(EngineError::from)?;
     }
-    let questions = questions(resolved);
-    fill_in(resolved, facts)?;
+    let questions = find_questions(resolved);
+    fill_in_defaults(resolved, facts)?;
     let requester = requester(ctx, &resolved.wanted).await?;
     let existing = resolved.existing.as_ref();
-    let mut verdict = validate::installation(&resolved.wanted, existing, &requester, facts);
+    let mut verdict =
+        validate::validate_installation(&resolved.wanted, existing, &requester, facts);
     // Differences to the record are used for rendering and are not written (semantics 20.1).
     if resolved.keeps_spec {
         let is_of_written =
-            |problem: &Problem| problem.rule != rules::installation::guards::CORE_SPEC;
+            |problem: &AdmissionProblem| problem.rule != rules::installation::guards::CORE_SPEC;
         verdict.problems.retain(is_of_written);
     }
     // The webhook does not have the entries of an index; here the chosen one is known.
@@ -94,7 +97,7 @@ pub(crate) async fn judge(
     }
     let what = format!("installation {}", resolved.name);
     conclude(ctx, &what, &verdict).map_err(|refused| {
-        OperationError::Refused(Refused {
+        OperationError::Refused(VerdictRefusal {
             questions: questions.map(Box::new),
             ..refused
         })
@@ -105,7 +108,10 @@ pub(crate) async fn judge(
 ///
 /// # Errors
 /// [`OperationError::Defaults`].
-pub(crate) fn fill_in(resolved: &mut Resolved, facts: &Facts) -> Result<(), OperationError> {
+pub(crate) fn fill_in_defaults(
+    resolved: &mut Resolved,
+    facts: &AdmissionFacts,
+) -> Result<(), OperationError> {
     let json = |error: serde_json::Error| OperationError::Defaults(error.into());
     // Exclude the status, which is most of a record and has no defaults.
     let status = resolved.wanted.status.take();
@@ -128,13 +134,13 @@ pub(crate) fn fill_in(resolved: &mut Resolved, facts: &Facts) -> Result<(), Oper
 
 /// Returns the fields that require a value and have none in any layer. With `valuesFrom` it returns none, because a Secret may have the
 /// value (semantics 10.3).
-fn questions(resolved: &Resolved) -> Option<Questions> {
+fn find_questions(resolved: &Resolved) -> Option<Questions> {
     let (entry, wanted) = (&resolved.entry, &resolved.wanted);
     if !wanted.spec.values_from.is_empty() {
         return None;
     }
-    let merged = Layers::of(entry, wanted).merged();
-    let fields = form::missing(&entry.version.template.form_spec, &merged);
+    let merged = Layers::for_installation(entry, wanted).merge_all();
+    let fields = form::missing_fields(&entry.version.template.form_spec, &merged);
     let fields: Vec<FormField> = fields.into_iter().cloned().collect();
     let problems = rules::installation::values(wanted, entry).len();
     (!fields.is_empty()).then(|| Questions {
@@ -147,14 +153,14 @@ fn questions(resolved: &Resolved) -> Option<Questions> {
 }
 
 /// Validates the deletion of an installation.
-pub(crate) async fn deletion(
+pub(crate) async fn check_deletion(
     ctx: &Context,
     record: &AddonInstallation,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Result<(), OperationError> {
-    let marks = Marks::of(record);
+    let marks = GuardMarks::from_installation(record);
     let requester = requester(ctx, record).await?;
-    let mut verdict = validate::installation_deletion(&marks, &requester, facts);
+    let mut verdict = validate::validate_installation_deletion(&marks, &requester, facts);
     // The warnings describe what this operation is about to do.
     verdict.warnings.clear();
     let name = record.metadata.name.as_deref().unwrap_or_default();
@@ -171,7 +177,7 @@ async fn requester(ctx: &Context, record: &AddonInstallation) -> Result<Requeste
 }
 
 /// Returns the policies that deny, each once.
-fn denying(verdict: &Verdict) -> Vec<String> {
+fn denying_policies(verdict: &Verdict) -> Vec<String> {
     let all = verdict.breaches.iter();
     let denying = all.filter(|breach| breach.action == PolicyAction::Enforce);
     let mut names: Vec<String> = denying.map(|breach| breach.policy.clone()).collect();
@@ -183,16 +189,16 @@ fn denying(verdict: &Verdict) -> Vec<String> {
 ///
 /// # Errors
 /// [`Refused`].
-pub fn conclude(ctx: &Context, what: &str, verdict: &Verdict) -> Result<(), Refused> {
+pub fn conclude(ctx: &Context, what: &str, verdict: &Verdict) -> Result<(), VerdictRefusal> {
     for warning in &verdict.warnings {
-        ctx.find(Finding::Verdict(warning.clone()));
+        ctx.report_finding(Finding::Verdict(warning.clone()));
     }
     match verdict.denial() {
-        Some(denial) => Err(Refused {
+        Some(denial) => Err(VerdictRefusal {
             what: what.to_owned(),
             message: denial.message,
             questions: None,
-            policies: denying(verdict),
+            policies: denying_policies(verdict),
             rules: verdict.problems.iter().map(|it| it.rule).collect(),
         }),
         None => Ok(()),

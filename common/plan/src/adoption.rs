@@ -21,7 +21,7 @@ pub struct Adoption {
 }
 
 impl Adoption {
-    pub(super) fn of(live: &LiveObject) -> Self {
+    pub(super) fn from_live(live: &LiveObject) -> Self {
         let from = live.other_owner.as_ref().or(live.managed_by.as_ref());
         Self {
             from: from.map_or("unknown", String::as_str).to_owned(),
@@ -32,7 +32,7 @@ impl Adoption {
 }
 
 /// Returns why the installation cannot take over an object, whatever the user accepts; `None` if it can.
-pub(super) fn obstacle(
+pub(super) fn find_obstacle(
     claims: &Claims,
     key: &ObjectKey,
     live: &LiveObject,

@@ -11,22 +11,22 @@ use common::manifest::kinds::traits::defined_kind;
 
 /// The types that the objects of a command define.
 #[derive(Clone, Debug, Default)]
-pub struct Brought {
+pub struct DefinedTypes {
     /// Kinds that CustomResourceDefinitions define.
     kinds: KindTable,
     /// Group and version of each APIService. Its kinds are not known before the service answers.
     served: BTreeSet<(String, String)>,
 }
 
-impl Brought {
+impl DefinedTypes {
     /// Collects the types that CustomResourceDefinitions and APIServices among `objects` define.
-    pub fn of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
+    pub fn from_objects<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut brought = Self::default();
         for object in objects {
             if defined_kind(object).is_some() {
                 brought.kinds.insert_crd(object);
             }
-            let key = ObjectKey::of(object);
+            let key = ObjectKey::from_object(object);
             if key.is_some_and(|key| {
                 key.group == "apiregistration.k8s.io" && key.kind == "APIService"
             }) {
@@ -66,7 +66,7 @@ mod tests {
                 "spec": {"group": "metrics.k8s.io", "version": "v1beta1"}}),
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}),
         ];
-        let brought = Brought::of(&objects);
+        let brought = DefinedTypes::from_objects(&objects);
         for (group, version, kind, expected) in [
             ("example.test", "v1", "tills", true),
             ("example.test", "v2", "tills", false),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Action;
 use common::manifest::key::ObjectKey;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 /// The change of one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct ObjectDiff {
     pub error: Option<String>,
     /// What the user can do about the refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<Remedy>,
+    pub remedy: Option<RefusalRemedy>,
     /// Why the server could not judge it yet: `namespace shop does not exist yet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<String>,
@@ -37,7 +37,7 @@ pub struct ObjectDiff {
 /// What the user can do about an object that the server refuses to change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Remedy {
+pub enum RefusalRemedy {
     /// Upgrade: another client created the object after the plan was made.
     Upgrade,
     /// Take the fields that other managers hold, or leave them.
@@ -83,7 +83,7 @@ pub struct FieldOwner {
 /// The kind of change of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Change {
+pub enum ObjectChange {
     /// It is new.
     Added,
     /// Fields change.
@@ -99,27 +99,27 @@ pub enum Change {
 impl ObjectDiff {
     /// What happens to the object.
     #[must_use]
-    pub fn change(&self) -> Change {
+    pub fn change(&self) -> ObjectChange {
         if self.error.is_some() {
-            Change::Refused
+            ObjectChange::Refused
         } else if self.recreated.is_some() {
-            Change::Recreated
+            ObjectChange::Recreated
         } else if self.created {
-            Change::Added
+            ObjectChange::Added
         } else if !self.fields.is_empty()
             || self.unjudged.is_some() && self.action == Action::Update
         {
             // Its manifest changed, whatever the server would say.
-            Change::Changed
+            ObjectChange::Changed
         } else {
-            Change::Unchanged
+            ObjectChange::Unchanged
         }
     }
 }
 
 /// Hides values of Secrets that templates wrote into objects. The path of a field is made of names, but that of a value in a set ends
 /// with it.
-pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
+pub fn hide(changes: &mut [ObjectDiff], mask: &SecretMask) {
     for change in changes {
         for field in &mut change.fields {
             let value = field.old.as_ref().or(field.new.as_ref());
@@ -127,7 +127,7 @@ pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
                 Value::String(text) => format!("[{text}]"),
                 value => format!("[{value}]"),
             });
-            mask.sides([&mut field.old, &mut field.new]);
+            mask.mask_change([&mut field.old, &mut field.new]);
             let list = place.and_then(|place| field.path.strip_suffix(&place));
             let now = field.old.as_ref().or(field.new.as_ref());
             if let (Some(list), Some(Value::String(now))) = (list, now) {
@@ -135,7 +135,7 @@ pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
             }
         }
         for text in [&mut change.recreated, &mut change.error] {
-            *text = text.take().map(|text| mask.text(&text));
+            *text = text.take().map(|text| mask.mask_text(&text));
         }
     }
 }
@@ -166,7 +166,7 @@ impl Counts {
     /// Counts the changes of a plan and of its dry run.
     #[must_use]
     pub fn of(plan: &super::InstallationPlan, objects: &[ObjectDiff]) -> Self {
-        let of = |change: Change| {
+        let of = |change: ObjectChange| {
             let objects = objects.iter().filter(|object| object.change() == change);
             objects.count()
         };
@@ -174,14 +174,14 @@ impl Counts {
         let (kept, pruned): (Vec<_>, Vec<_>) =
             deletions.partition(|deletion| plan.refusal(&deletion.target.key).is_some());
         Self {
-            changed: of(Change::Changed),
-            added: of(Change::Added) + usize::from(plan.create_namespace.is_some()),
+            changed: of(ObjectChange::Changed),
+            added: of(ObjectChange::Added) + usize::from(plan.create_namespace.is_some()),
             pruned: pruned.len(),
             released: plan.release.len(),
             retained: plan.retained.len(),
-            unchanged: of(Change::Unchanged) + plan.unchanged.len(),
-            recreated: of(Change::Recreated),
-            refused: of(Change::Refused) + kept.len(),
+            unchanged: of(ObjectChange::Unchanged) + plan.unchanged.len(),
+            recreated: of(ObjectChange::Recreated),
+            refused: of(ObjectChange::Refused) + kept.len(),
         }
     }
 
@@ -243,7 +243,10 @@ mod tests {
             unjudged: None,
         }];
         let secret = json!({"password": "hunter2"});
-        hide(&mut changes, &Mask::of([&secret].into_iter()));
+        hide(
+            &mut changes,
+            &SecretMask::from_values([&secret].into_iter()),
+        );
         let [change] = changes;
         assert_eq!(
             change.fields,
@@ -260,9 +263,9 @@ mod tests {
     fn the_old_side_is_hidden_where_it_may_be_a_former_value() {
         let changed = |old: Value, new: Value| {
             let mut sides = (Some(old), Some(new));
-            Mask::default()
+            SecretMask::default()
                 .with_former(true)
-                .sides([&mut sides.0, &mut sides.1]);
+                .mask_change([&mut sides.0, &mut sides.1]);
             sides
         };
         for (old, shown) in [

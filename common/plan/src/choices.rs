@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::prune::KeptKind;
 use super::prune::limit::PruneLimit;
-use common::api::installation::{AddonInstallation, Conflicts};
+use common::api::installation::{AddonInstallation, ConflictPolicy};
 
 /// Choices of the caller that affect how plans are made. A plan file stores them, so that the plan can be made again in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct Choices {
     pub keep: bool,
     /// How to handle fields that other managers changed; `None` uses the policy of the record.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conflicts: Option<Conflicts>,
+    pub conflicts: Option<ConflictPolicy>,
     /// Objects that may be recreated if one of their fields cannot change, as `KIND/NAME`.
     pub recreate: Vec<String>,
     /// Accept that changed CRDs break live objects.
@@ -67,7 +67,7 @@ impl Choices {
 
     /// Reads the choices that a record stores. Returns the defaults if another release wrote something that this one cannot read.
     #[must_use]
-    pub fn of_record(record: &AddonInstallation) -> Self {
+    pub fn from_record(record: &AddonInstallation) -> Self {
         let status = record.status.as_ref();
         let recorded = status.and_then(|status| status.choices.clone());
         let choices = recorded.map(serde_json::from_value);

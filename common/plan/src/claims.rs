@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::Inventory;
-use super::snapshot::{Inhabited, LiveObject, Snapshot};
+use super::snapshot::{Inhabitants, LiveObject, Snapshot};
 use common::api::installation::{AddonInstallation, ObjectState};
 use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::ObjectKey;
@@ -22,7 +22,7 @@ pub struct Claims {
     pub retained: BTreeMap<ObjectKey, InstallationName>,
     /// Objects that another installation of the same command has recorded and no longer contains. An installation that contains one takes
     /// it over.
-    pub leaving: BTreeMap<ObjectKey, Leaving>,
+    pub leaving: BTreeMap<ObjectKey, LeavingObject>,
     /// Recorded objects of this installation that another one of the same command takes over: they change their owner instead of being
     /// deleted (semantics 13.9).
     pub taken: BTreeMap<ObjectKey, InstallationName>,
@@ -38,7 +38,7 @@ pub struct Claims {
 
 /// An object that its owner no longer contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leaving {
+pub struct LeavingObject {
     /// Its owner.
     pub from: InstallationName,
     /// Its state in the inventory of its owner.
@@ -53,7 +53,7 @@ pub fn is_believed(other: &str, own: &str, system: &str) -> bool {
 
 impl Claims {
     /// Marks an object as leaving its owner, which belongs to the same command, so that this installation can take it over.
-    pub fn leave(&mut self, key: &ObjectKey, leaving: &Leaving) {
+    pub fn add_leaving(&mut self, key: &ObjectKey, leaving: &LeavingObject) {
         if self.objects.get(key) == Some(&leaving.from) {
             self.objects.remove(key);
         }
@@ -83,9 +83,12 @@ impl Claims {
         let is_proven = |live: &LiveObject, uid: &str| {
             live.owner.as_ref() == Some(&owner) && live.uid == uid && !uid.is_empty()
         };
-        let mut inventory = Inventory::of(record.status.as_ref());
+        let mut inventory = Inventory::from_status(record.status.as_ref());
         inventory.objects.retain(|key, item| {
-            let live = snapshot.live.get(key).or_else(|| snapshot.unasked.get(key));
+            let live = snapshot
+                .live
+                .get(key)
+                .or_else(|| snapshot.unrequested.get(key));
             live.is_some_and(|live| is_proven(live, &item.object.uid))
         });
         self.add_objects(name, &inventory);
@@ -100,7 +103,7 @@ impl Claims {
     pub fn add_objects(&mut self, name: &InstallationName, inventory: &Inventory) {
         for (key, item) in &inventory.objects {
             let is_retained =
-                item.object.state == ObjectState::Retained && KeptKind::of(key).is_some();
+                item.object.state == ObjectState::Retained && KeptKind::from_key(key).is_some();
             if is_retained {
                 self.retained.insert(key.clone(), name.clone());
                 if self.objects.get(key) == Some(name) {
@@ -113,14 +116,18 @@ impl Claims {
     }
 
     /// All objects that other installations have recorded.
-    fn recorded(&self) -> impl Iterator<Item = (&ObjectKey, &InstallationName)> {
+    fn recorded_objects(&self) -> impl Iterator<Item = (&ObjectKey, &InstallationName)> {
         self.objects.iter().chain(&self.retained)
     }
 
     /// Returns why a CRD or namespace that this installation no longer contains has to stay: another installation uses it. `inhabited`
     /// lists its contents; unknown contents count as in use.
-    pub(super) fn needs(&self, key: &ObjectKey, inhabited: Option<&Inhabited>) -> Option<String> {
-        let kind = KeptKind::of(key)?;
+    pub(super) fn reason_to_keep(
+        &self,
+        key: &ObjectKey,
+        inhabited: Option<&Inhabitants>,
+    ) -> Option<String> {
+        let kind = KeptKind::from_key(key)?;
         if !kind.is_shared() {
             return None;
         }
@@ -128,31 +135,31 @@ impl Claims {
             return Some("it is not known what would be deleted with it".to_owned());
         };
         let (recorded, place) = if kind == KeptKind::Namespace {
-            (self.user_of(&key.name), "in it")
+            (self.find_user_of_namespace(&key.name), "in it")
         } else {
-            (self.user_of_kind(found), "of its kind")
+            (self.find_user_of_kind(found), "of its kind")
         };
         let owned = found.owned.as_ref().map(|(object, of)| {
             let of = of.as_deref().unwrap_or("another installation");
             format!("{object} is {place} and belongs to {of}")
         });
-        let unseen = found.unseen.as_ref();
+        let unseen = found.unreadable_reason.as_ref();
         let unseen = unseen.map(|why| format!("objects of others may be {place}: {why}"));
         recorded.or(owned).or(unseen)
     }
 
     /// Finds an installation that has objects of the kind of a CRD. The kind comes from the live CRD, because the kinds that this client
     /// knows may be outdated.
-    fn user_of_kind(&self, definition: &Inhabited) -> Option<String> {
-        let mut objects = self.recorded().chain(&self.taken);
+    fn find_user_of_kind(&self, definition: &Inhabitants) -> Option<String> {
+        let mut objects = self.recorded_objects().chain(&self.taken);
         let of_kind = objects.find(|(key, _)| definition.has_kind_of(key));
         of_kind.map(|(_, user)| format!("{user} has objects of its kind"))
     }
 
     /// Finds an installation that is installed into a namespace, or has an object in it.
-    fn user_of(&self, namespace: &String) -> Option<String> {
+    fn find_user_of_namespace(&self, namespace: &String) -> Option<String> {
         let user = self.namespaces.get(namespace).or_else(|| {
-            let mut objects = self.recorded().chain(&self.taken);
+            let mut objects = self.recorded_objects().chain(&self.taken);
             let inside = objects.find(|(other, _)| other.namespace.as_ref() == Some(namespace));
             inside.map(|(_, user)| user)
         });

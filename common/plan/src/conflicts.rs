@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::Deletion;
 use super::adoption::Adoption;
-use super::holder::Holder;
-use common::api::installation::Conflicts;
+use super::holder::ResourceHolder;
+use common::api::installation::ConflictPolicy;
 use common::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
-use common::shorten::shortened;
-use common::values::mask::Mask;
+use common::shorten::shorten;
+use common::values::mask::SecretMask;
 
 /// Path of the field that an autoscaler sets.
 pub const REPLICAS: &str = "spec.replicas";
@@ -26,7 +26,7 @@ const LONGEST_VALUE: usize = 60;
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
     /// The policy for fields that no rule covers.
-    pub conflicts: Conflicts,
+    pub conflicts: ConflictPolicy,
     /// Rules for single fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldRule>,
@@ -54,7 +54,7 @@ pub struct Policy {
     pub recreate: bool,
     /// Objects that hold something the object needs and that only one object can have. They are deleted or applied before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub holders: Vec<Holder>,
+    pub holders: Vec<ResourceHolder>,
 }
 
 /// The origin of the policy that decides a conflict.
@@ -75,7 +75,7 @@ pub struct FieldRule {
     /// Path as the server writes it, without the leading dot: `spec.template.spec.containers[name="main"].image`.
     pub field: String,
     /// The policy.
-    pub conflicts: Conflicts,
+    pub conflicts: ConflictPolicy,
 }
 
 /// A field that another manager owns with a value that differs from the applied one.
@@ -119,7 +119,7 @@ impl Policy {
     ///
     /// # Errors
     /// [`PolicyError`] if an annotation cannot be read.
-    pub fn of(object: &Value, conflicts: Conflicts) -> Result<Self, PolicyError> {
+    pub fn from_object(object: &Value, conflicts: ConflictPolicy) -> Result<Self, PolicyError> {
         let annotation = |name| {
             object
                 .get("metadata")?
@@ -128,7 +128,7 @@ impl Policy {
                 .as_str()
         };
         let fields = match annotation(ANNOTATION_CONFLICTS) {
-            Some(text) => rules(text)?,
+            Some(text) => parse_rules(text)?,
             None => Vec::new(),
         };
         let recreate = match annotation(ANNOTATION_RECREATE) {
@@ -157,7 +157,7 @@ impl Policy {
     pub fn delete_first(&mut self, pruned: &[Deletion]) {
         for deletion in pruned {
             if !self.deletes_first(deletion) {
-                self.holders.push(Holder::Pruned(deletion.clone()));
+                self.holders.push(ResourceHolder::Pruned(deletion.clone()));
             }
         }
     }
@@ -166,14 +166,15 @@ impl Policy {
     #[must_use]
     pub fn deletes_first(&self, pruned: &Deletion) -> bool {
         let mut holders = self.holders.iter();
-        holders.any(|holder| matches!(holder, Holder::Pruned(deletion) if deletion == pruned))
+        holders
+            .any(|holder| matches!(holder, ResourceHolder::Pruned(deletion) if deletion == pruned))
     }
 
     /// Returns the policy for a conflict at `field`, and where it comes from.
     #[must_use]
-    pub fn at(&self, field: &str) -> (Conflicts, Decider<'_>) {
+    pub fn at(&self, field: &str) -> (ConflictPolicy, Decider<'_>) {
         if let Some(name) = self.autoscaler.as_deref().filter(|_| field == REPLICAS) {
-            return (Conflicts::Yield, Decider::Autoscaler(name));
+            return (ConflictPolicy::Yield, Decider::Autoscaler(name));
         }
         let covering = self.fields.iter().filter(|rule| covers(&rule.field, field));
         match covering.max_by_key(|rule| rule.field.len()) {
@@ -186,29 +187,29 @@ impl Policy {
     #[must_use]
     pub fn takes_all(&self) -> bool {
         self.autoscaler.is_none()
-            && self.conflicts == Conflicts::Take
+            && self.conflicts == ConflictPolicy::Take
             && self
                 .fields
                 .iter()
-                .all(|rule| rule.conflicts == Conflicts::Take)
+                .all(|rule| rule.conflicts == ConflictPolicy::Take)
     }
 }
 
 impl Conflict {
     /// Returns the conflict with values of Secrets masked.
     #[must_use]
-    pub fn masked(mut self, mask: &Mask) -> Self {
-        mask.sides([&mut self.live, &mut self.ours]);
+    pub fn masked(mut self, mask: &SecretMask) -> Self {
+        mask.mask_change([&mut self.live, &mut self.ours]);
         self
     }
 
     /// Formats a value, shortened; `nothing` if the field is missing.
     #[must_use]
-    pub fn value(value: Option<&Value>) -> String {
+    pub fn describe_value(value: Option<&Value>) -> String {
         let Some(value) = value else {
             return "nothing".to_owned();
         };
-        shortened(value.to_string(), LONGEST_VALUE)
+        shorten(value.to_string(), LONGEST_VALUE)
     }
 }
 
@@ -219,25 +220,25 @@ fn covers(rule: &str, field: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-fn rules(text: &str) -> Result<Vec<FieldRule>, PolicyError> {
+fn parse_rules(text: &str) -> Result<Vec<FieldRule>, PolicyError> {
     let parts = path::split(text, ',').into_iter().map(str::trim);
     parts
         .filter(|part| !part.is_empty())
         .map(|part| {
-            rule(part).ok_or_else(|| PolicyError::Rule {
+            parse_rule(part).ok_or_else(|| PolicyError::Rule {
                 rule: part.to_owned(),
             })
         })
         .collect()
 }
 
-fn rule(part: &str) -> Option<FieldRule> {
+fn parse_rule(part: &str) -> Option<FieldRule> {
     let (field, word) = part.rsplit_once('=')?;
     let field = field.trim().trim_start_matches('.');
     let conflicts = match word.trim() {
-        "Take" => Conflicts::Take,
-        "Fail" => Conflicts::Fail,
-        "Yield" => Conflicts::Yield,
+        "Take" => ConflictPolicy::Take,
+        "Fail" => ConflictPolicy::Fail,
+        "Yield" => ConflictPolicy::Yield,
         _ => return None,
     };
     (!field.is_empty()).then(|| FieldRule {
@@ -254,7 +255,7 @@ mod tests {
 
     fn policy(conflicts: &str) -> Result<Policy, PolicyError> {
         let object = json!({"metadata": {"annotations": {ANNOTATION_CONFLICTS: conflicts}}});
-        Policy::of(&object, Conflicts::Take)
+        Policy::from_object(&object, ConflictPolicy::Take)
     }
 
     /// Semantics 12, per field.
@@ -265,20 +266,23 @@ mod tests {
         )
         .unwrap();
         for (field, wanted) in [
-            ("spec.replicas", (Conflicts::Yield, Decider::Manifest)),
-            ("spec.replicasets", (Conflicts::Take, Decider::Installation)),
-            ("spec", (Conflicts::Take, Decider::Installation)),
+            ("spec.replicas", (ConflictPolicy::Yield, Decider::Manifest)),
+            (
+                "spec.replicasets",
+                (ConflictPolicy::Take, Decider::Installation),
+            ),
+            ("spec", (ConflictPolicy::Take, Decider::Installation)),
             (
                 "spec.template.metadata.labels.app",
-                (Conflicts::Fail, Decider::Manifest),
+                (ConflictPolicy::Fail, Decider::Manifest),
             ),
             (
                 "spec.template.spec.containers[name=\"a,b\"].image",
-                (Conflicts::Take, Decider::Manifest),
+                (ConflictPolicy::Take, Decider::Manifest),
             ),
             (
                 "spec.template.spec.containers[name=\"c\"].image",
-                (Conflicts::Fail, Decider::Manifest),
+                (ConflictPolicy::Fail, Decider::Manifest),
             ),
         ] {
             assert_eq!(policy.at(field), wanted, "{field}");
@@ -294,9 +298,9 @@ mod tests {
             autoscaler: Some("web".to_owned()),
             ..policy("spec.replicas=Fail").unwrap()
         };
-        let yields = (Conflicts::Yield, Decider::Autoscaler("web"));
+        let yields = (ConflictPolicy::Yield, Decider::Autoscaler("web"));
         assert_eq!(policy.at(REPLICAS), yields);
-        let others = (Conflicts::Take, Decider::Installation);
+        let others = (ConflictPolicy::Take, Decider::Installation);
         assert_eq!(policy.at("spec.paused"), others);
         let scaled = Policy {
             autoscaler: Some("web".to_owned()),
@@ -318,16 +322,19 @@ mod tests {
         assert_eq!(policy(" , ").unwrap().fields, []);
         for (value, wanted) in [("true", Some(true)), ("false", Some(false)), ("yes", None)] {
             let object = json!({"metadata": {"annotations": {ANNOTATION_RECREATE: value}}});
-            let policy = Policy::of(&object, Conflicts::Fail);
+            let policy = Policy::from_object(&object, ConflictPolicy::Fail);
             assert_eq!(policy.ok().map(|policy| policy.recreate), wanted, "{value}");
         }
     }
 
     #[test]
     fn values_are_short() {
-        assert_eq!(Conflict::value(None), "nothing");
-        assert_eq!(Conflict::value(Some(&json!("é"))), "\"é\"");
+        assert_eq!(Conflict::describe_value(None), "nothing");
+        assert_eq!(Conflict::describe_value(Some(&json!("é"))), "\"é\"");
         let long = json!("é".repeat(100));
-        assert_eq!(Conflict::value(Some(&long)).chars().count(), LONGEST_VALUE);
+        assert_eq!(
+            Conflict::describe_value(Some(&long)).chars().count(),
+            LONGEST_VALUE
+        );
     }
 }

@@ -8,14 +8,14 @@ use common::api::installation::{AddonInstallation, AddonInstallationSpec, Instal
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// The command.
-    pub command: Next,
+    pub command: NextCommand,
     /// The choices of the interrupted operation, which the command repeats.
     pub choices: Choices,
 }
 
 /// The command that continues an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextCommand {
     /// Apply the directory of the installation again.
     Sync(String),
     /// Upgrade or install to this version; without one, to the newest, which the installation follows. Also used if the record has a verb
@@ -35,28 +35,28 @@ impl Continuation {
     /// Returns how to continue the operation of a record. `verb` is the verb as the record spells it, `target` the version that it was
     /// installing.
     #[must_use]
-    pub fn of(record: &AddonInstallation, verb: &str, target: Option<&Installed>) -> Self {
-        let verb = match Verb::of_record(verb) {
+    pub fn from_record(record: &AddonInstallation, verb: &str, target: Option<&Installed>) -> Self {
+        let verb = match Verb::from_record(verb) {
             Some(Verb::Adopt) if is_installed(record) => Verb::Upgrade,
             Some(verb) => verb,
             None => Verb::Upgrade,
         };
         Self {
-            command: Next::of(verb, &record.spec, target, None),
-            choices: Choices::of_record(record),
+            command: NextCommand::new(verb, &record.spec, target, None),
+            choices: Choices::from_record(record),
         }
     }
 
     /// Returns the command that restores objects that others edited or deleted. It names the installed version, because without it the
     /// newest one would be installed.
     #[must_use]
-    pub fn restoring(record: &AddonInstallation) -> Self {
+    pub fn for_restore(record: &AddonInstallation) -> Self {
         let version = record.installed().map(|installed| &installed.version);
         let version = version.filter(|version| !version.is_empty());
         Self {
             command: match &record.spec.addon_ref.directory {
-                Some(directory) => Next::Sync(directory.clone()),
-                None => Next::Upgrade(version.cloned()),
+                Some(directory) => NextCommand::Sync(directory.clone()),
+                None => NextCommand::Upgrade(version.cloned()),
             },
             choices: Choices {
                 repair: true,
@@ -67,17 +67,17 @@ impl Continuation {
 
     /// Returns how to continue the operation of a plan that was made with `choices`.
     #[must_use]
-    pub fn of_plan(plan: &InstallationPlan, choices: &Choices) -> Self {
+    pub fn from_plan(plan: &InstallationPlan, choices: &Choices) -> Self {
         let target = plan.to.as_ref().filter(|_| plan.rebuilt.is_none());
         Self {
-            command: Next::of(plan.verb, &plan.wanted.spec, target, plan.revision),
+            command: NextCommand::new(plan.verb, &plan.wanted.spec, target, plan.revision),
             choices: choices.clone(),
         }
     }
 }
 
-impl Next {
-    fn of(
+impl NextCommand {
+    fn new(
         verb: Verb,
         spec: &AddonInstallationSpec,
         target: Option<&Installed>,
@@ -131,39 +131,47 @@ mod tests {
         };
         let next = |addon_ref: Value, verb: &str| {
             let record = record(&addon_ref, &json!({}));
-            Continuation::of(&record, verb, Some(&target)).command
+            Continuation::from_record(&record, verb, Some(&target)).command
         };
         let version = |version: &str| Some(version.to_owned());
         for (verb, addon_ref, expected) in [
             (
                 "upgrade",
                 json!({"name": "web", "version": "2.0.0"}),
-                Next::Upgrade(version("2.0.0")),
+                NextCommand::Upgrade(version("2.0.0")),
             ),
             // Nothing was applied, and the record names its former version again.
             (
                 "upgrade",
                 json!({"name": "web", "version": "1.0.0"}),
-                Next::Upgrade(version("2.0.0")),
+                NextCommand::Upgrade(version("2.0.0")),
             ),
-            ("upgrade", json!({"name": "web"}), Next::Upgrade(None)),
-            ("unheard-of", json!({"name": "web"}), Next::Upgrade(None)),
+            (
+                "upgrade",
+                json!({"name": "web"}),
+                NextCommand::Upgrade(None),
+            ),
+            (
+                "unheard-of",
+                json!({"name": "web"}),
+                NextCommand::Upgrade(None),
+            ),
             (
                 "rollback",
                 json!({"name": "web", "version": "2.0.0"}),
-                Next::Rollback(None),
+                NextCommand::Rollback(None),
             ),
             (
                 "adopt",
                 json!({"name": "web"}),
-                Next::Adopt(version("2.0.0")),
+                NextCommand::Adopt(version("2.0.0")),
             ),
-            ("uninstall", json!({"name": "web"}), Next::Uninstall),
-            ("release", json!({"name": "web"}), Next::Release),
+            ("uninstall", json!({"name": "web"}), NextCommand::Uninstall),
+            ("release", json!({"name": "web"}), NextCommand::Release),
             (
                 "install",
                 json!({"name": "web", "directory": "/srv"}),
-                Next::Sync("/srv".to_owned()),
+                NextCommand::Sync("/srv".to_owned()),
             ),
         ] {
             assert_eq!(
@@ -185,7 +193,7 @@ mod tests {
             (&newer, 0),
         ] {
             let record = record(&json!({"name": "web"}), status);
-            let continuation = Continuation::of(&record, "uninstall", None);
+            let continuation = Continuation::from_record(&record, "uninstall", None);
             assert_eq!(continuation.choices.delete.len(), expected, "{status}");
         }
     }

@@ -17,27 +17,27 @@ use serde_json::Value;
 
 use common::manifest::key::ObjectKey;
 use common::manifest::managed_fields;
-use common::schema::versions;
+use common::schema::definition_versions;
 
-pub(super) use breakage::counted;
-pub use breakage::{Breakage, BreakageError, Hurt, Scan};
-use object::Path;
-use rule::Rule;
+pub(super) use breakage::count_kind;
+pub use breakage::{AffectedObjects, Breakage, BreakageError, ObjectScan};
+use object::SchemaPath;
+use rule::SchemaRule;
 
 /// The maximum number of changes of one CRD that are checked.
 const MOST_CHANGES: usize = 2_000;
 
 /// The differences between a live CRD and the wanted one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Comparison {
+pub struct CrdComparison {
     /// The CRD.
     pub definition: ObjectKey,
     /// Kind of its objects.
     pub kind: String,
     /// Changes that the API server refuses, whatever live objects exist.
-    pub impossible: Vec<Impossible>,
+    pub impossible: Vec<ImpossibleChange>,
     /// Changes that may break live objects, each with the version in which to read them.
-    pub changes: Vec<Change>,
+    pub changes: Vec<SchemaChange>,
     /// Changes that cannot be checked here, as sentences.
     pub unjudged: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub struct Comparison {
 /// A change of an established CRD that the API server refuses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Impossible {
+pub enum ImpossibleChange {
     /// A field that never changes. Only a new CRD can have another value.
     Fixed {
         /// `spec.scope`.
@@ -59,15 +59,15 @@ pub enum Impossible {
 
 /// One change of a schema that may break an object.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct SchemaChange {
     /// The served version in which to read the objects.
     pub version: String,
-    path: Path,
-    what: What,
+    path: SchemaPath,
+    what: SchemaEffect,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum What {
+enum SchemaEffect {
     /// The schema no longer has the field: the API server drops its value.
     Removed,
     /// The field becomes required.
@@ -75,20 +75,20 @@ enum What {
     /// The API server now drops fields that the schema does not name. It keeps those in `named`.
     Unnamed { named: Vec<String> },
     /// The value of the field has to satisfy a new rule.
-    Rule(Rule),
+    Rule(SchemaRule),
 }
 
-impl Comparison {
+impl CrdComparison {
     /// Compares the live CRD with the wanted one. `is_ours` tells whether the installation's apply removes the fields that a manager owns.
     #[must_use]
-    pub fn of(live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) -> Self {
+    pub fn new(live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) -> Self {
         let mut comparison = Self {
-            definition: ObjectKey::of(wanted).unwrap_or_default(),
+            definition: ObjectKey::from_object(wanted).unwrap_or_default(),
             kind: text(live, "/spec/names/kind").to_owned(),
             ..Self::default()
         };
-        comparison.fixed_fields(live, wanted);
-        comparison.versions(live, wanted, is_ours);
+        comparison.compare_fixed_fields(live, wanted);
+        comparison.compare_versions(live, wanted, is_ours);
         comparison
     }
 
@@ -105,7 +105,7 @@ impl Comparison {
     }
 
     /// Compares the fields that the API server never changes in an established CRD.
-    fn fixed_fields(&mut self, live: &Value, wanted: &Value) {
+    fn compare_fixed_fields(&mut self, live: &Value, wanted: &Value) {
         for field in [
             "spec.scope",
             "spec.group",
@@ -115,7 +115,7 @@ impl Comparison {
             let pointer = format!("/{}", field.replace('.', "/"));
             let (old, new) = (text(live, &pointer), text(wanted, &pointer));
             if old != new && !old.is_empty() && !new.is_empty() {
-                self.impossible.push(Impossible::Fixed {
+                self.impossible.push(ImpossibleChange::Fixed {
                     field: field.to_owned(),
                     old: old.to_owned(),
                     new: new.to_owned(),
@@ -124,12 +124,12 @@ impl Comparison {
         }
     }
 
-    fn versions(&mut self, live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) {
+    fn compare_versions(&mut self, live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) {
         let root_is_free = live
             .pointer("/spec/preserveUnknownFields")
             .and_then(Value::as_bool)
             == Some(true);
-        for (old, new) in pairs(live, wanted, is_ours) {
+        for (old, new) in version_pairs(live, wanted, is_ours) {
             let (Some(version), Some(new_schema)) = (name(old), new.pointer(SCHEMA)) else {
                 continue;
             };
@@ -144,11 +144,11 @@ impl Comparison {
                 found.unjudged.retain(|(path, _)| !path.is_under("status"));
             }
             for (path, what) in found.changes {
-                let is_known = |known: &&Change| known.path == path && known.what == what;
+                let is_known = |known: &&SchemaChange| known.path == path && known.what == what;
                 if !self.changes.iter().any(|known| is_known(&known))
                     && self.changes.len() < MOST_CHANGES
                 {
-                    self.changes.push(Change {
+                    self.changes.push(SchemaChange {
                         version: version.to_owned(),
                         path,
                         what,
@@ -162,9 +162,9 @@ impl Comparison {
                 }
             }
         }
-        for old in versions(live).filter(|old| is_served(old)) {
+        for old in definition_versions(live).filter(|old| is_served(old)) {
             let Some(version) = name(old) else { continue };
-            let next = version_of(wanted, version);
+            let next = find_version(wanted, version);
             if !next.is_some_and(is_served) {
                 self.unjudged.push(format!(
                     "version {version} would no longer be served: move its clients to another version first"
@@ -174,7 +174,7 @@ impl Comparison {
     }
 }
 
-impl Impossible {
+impl ImpossibleChange {
     /// The texts that come from manifests, for masking.
     fn texts(&mut self) -> Vec<&mut String> {
         match self {
@@ -183,7 +183,7 @@ impl Impossible {
     }
 }
 
-impl fmt::Display for Impossible {
+impl fmt::Display for ImpossibleChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed { field, old, new } => write!(
@@ -195,67 +195,72 @@ impl fmt::Display for Impossible {
     }
 }
 
-impl Change {
+impl SchemaChange {
     /// Whether the change removes data from an object, rather than making the object invalid.
     #[must_use]
-    pub fn loses(&self) -> bool {
-        matches!(self.what, What::Removed | What::Unnamed { .. })
+    pub fn loses_data(&self) -> bool {
+        matches!(
+            self.what,
+            SchemaEffect::Removed | SchemaEffect::Unnamed { .. }
+        )
     }
 
     /// Whether the change breaks an object that was read in [`Change::version`].
     #[must_use]
     pub fn breaks(&self, object: &Value) -> bool {
         match &self.what {
-            What::Removed => self.path.any(object, &|value| !value.is_null()),
-            What::Required => {
+            SchemaEffect::Removed => self.path.any_value(object, &|value| !value.is_null()),
+            SchemaEffect::Required => {
                 let Some((parent, field)) = self.path.parent() else {
                     return false;
                 };
-                parent.any(object, &|value| {
+                parent.any_value(object, &|value| {
                     value
                         .as_object()
                         .is_some_and(|fields| !fields.contains_key(field))
                 })
             }
-            What::Unnamed { named } => self.path.any(object, &|value| {
+            SchemaEffect::Unnamed { named } => self.path.any_value(object, &|value| {
                 value
                     .as_object()
                     .is_some_and(|fields| fields.keys().any(|key| !named.contains(key)))
             }),
-            What::Rule(rule) => self.path.any(object, &|value| !rule.holds(value)),
+            SchemaEffect::Rule(rule) => self.path.any_value(object, &|value| !rule.accepts(value)),
         }
     }
 
     /// Describes how many objects break: `3 live objects set it`.
-    fn breaking(&self, objects: &str, count: usize) -> String {
+    fn describe_breaking(&self, objects: &str, count: usize) -> String {
         let (singular, plural) = match self.what {
-            What::Removed => ("sets it", "set it"),
-            What::Required => ("lacks it", "lack it"),
-            What::Unnamed { .. } => ("has such a field", "have such fields"),
-            What::Rule(_) => ("does not fit", "do not fit"),
+            SchemaEffect::Removed => ("sets it", "set it"),
+            SchemaEffect::Required => ("lacks it", "lack it"),
+            SchemaEffect::Unnamed { .. } => ("has such a field", "have such fields"),
+            SchemaEffect::Rule(_) => ("does not fit", "do not fit"),
         };
         format!("{objects} {}", if count == 1 { singular } else { plural })
     }
 
     /// Describes that no object breaks: `no live object sets it`.
-    fn harmless(&self) -> &'static str {
+    fn describe_harmless(&self) -> &'static str {
         match self.what {
-            What::Removed => "no live object sets it",
-            What::Required => "every live object has it",
-            What::Unnamed { .. } => "no live object has others",
-            What::Rule(_) => "every live object fits",
+            SchemaEffect::Removed => "no live object sets it",
+            SchemaEffect::Required => "every live object has it",
+            SchemaEffect::Unnamed { .. } => "no live object has others",
+            SchemaEffect::Rule(_) => "every live object fits",
         }
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for SchemaChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
         match &self.what {
-            What::Removed => write!(f, "{path} is removed"),
-            What::Required => write!(f, "{path} becomes required"),
-            What::Unnamed { .. } => write!(f, "{path} keeps only fields that the schema names"),
-            What::Rule(rule) => write!(f, "{path} {rule}"),
+            SchemaEffect::Removed => write!(f, "{path} is removed"),
+            SchemaEffect::Required => write!(f, "{path} becomes required"),
+            SchemaEffect::Unnamed { .. } => {
+                write!(f, "{path} keeps only fields that the schema names")
+            }
+            SchemaEffect::Rule(rule) => write!(f, "{path} {rule}"),
         }
     }
 }
@@ -264,23 +269,23 @@ const SCHEMA: &str = "/schema/openAPIV3Schema";
 
 /// Returns the pairs of versions whose schemas are compared: the live storage version with the wanted one (without a conversion webhook
 /// they have the same JSON), then every version with itself.
-fn pairs<'a>(
+fn version_pairs<'a>(
     live: &'a Value,
     wanted: &'a Value,
     is_ours: &dyn Fn(&str) -> bool,
 ) -> Vec<(&'a Value, &'a Value)> {
-    let stored = |crd: &'a Value| versions(crd).find(|version| is_storage(version));
+    let stored = |crd: &'a Value| definition_versions(crd).find(|version| is_storage(version));
     let mut pairs: Vec<(&Value, &Value)> = Vec::new();
     if let (Some(old), Some(new)) = (stored(live), stored(wanted)) {
         // Objects in a stored version that is removed are written again before the webhook converts (`migration`).
-        let leaves = name(old).is_none_or(|name| version_of(wanted, name).is_none());
+        let leaves = name(old).is_none_or(|name| find_version(wanted, name).is_none());
         let converts = will_convert(live, wanted, is_ours) || leaves && converts(live);
         if !converts || name(old) == name(new) {
             pairs.push((old, new));
         }
     }
-    for old in versions(live) {
-        let new = name(old).and_then(|name| version_of(wanted, name));
+    for old in definition_versions(live) {
+        let new = name(old).and_then(|name| find_version(wanted, name));
         if let Some(new) = new.filter(|new| is_served(new))
             && !pairs.contains(&(old, new))
         {
@@ -292,13 +297,13 @@ fn pairs<'a>(
 
 /// Whether a webhook converts the objects of the CRD.
 fn converts(crd: &Value) -> bool {
-    strategy(crd) == Some("Webhook")
+    conversion_strategy(crd) == Some("Webhook")
 }
 
 /// Whether a webhook converts the objects once the wanted CRD is applied. A manifest without a conversion keeps that of the live CRD only
 /// if another manager owns it: the apply removes a conversion that only this installation set, and the default is none.
 fn will_convert(live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) -> bool {
-    if strategy(wanted).is_some() || !converts(live) {
+    if conversion_strategy(wanted).is_some() || !converts(live) {
         return converts(wanted);
     }
     let mut managers =
@@ -307,12 +312,12 @@ fn will_convert(live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) ->
     managers.peek().is_none() || managers.any(|manager| !is_ours(manager))
 }
 
-fn strategy(crd: &Value) -> Option<&str> {
+fn conversion_strategy(crd: &Value) -> Option<&str> {
     crd.pointer("/spec/conversion/strategy")?.as_str()
 }
 
-fn version_of<'a>(crd: &'a Value, wanted: &str) -> Option<&'a Value> {
-    versions(crd).find(|version| name(version) == Some(wanted))
+fn find_version<'a>(crd: &'a Value, wanted: &str) -> Option<&'a Value> {
+    definition_versions(crd).find(|version| name(version) == Some(wanted))
 }
 
 fn name(version: &Value) -> Option<&str> {

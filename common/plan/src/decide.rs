@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::adoption::{self, Adoption};
 use super::claims::Claims;
 use super::desired::DesiredObject;
-use super::inventory::Item;
+use super::inventory::InventoryItem;
 use super::planner::RefusalReason;
 use super::snapshot::{FormerMark, LiveObject};
 use super::{Action, recreate};
-use common::api::installation::{Conflicts, InventoryObject, ObjectState};
+use common::api::installation::{ConflictPolicy, InventoryObject, ObjectState};
 use common::api::names::{ANNOTATION_APPLY, LABEL_OWNER};
 use common::manifest::digest;
 use common::manifest::key::ObjectKey;
 
 /// Inputs that all decisions of one plan share.
 #[derive(Clone, Copy)]
-pub(super) struct Judge<'a> {
+pub(super) struct DecisionContext<'a> {
     /// Owner label of the installation.
     pub(super) owner: &'a str,
     /// Claims of other installations.
@@ -28,19 +28,19 @@ pub(super) struct Judge<'a> {
     /// Whether edits are reverted.
     pub(super) restores: bool,
     /// Policy for fields that other managers own.
-    pub(super) conflicts: Conflicts,
+    pub(super) conflicts: ConflictPolicy,
     /// Whether to adopt objects that no installation owns.
     pub(super) adopts: bool,
 }
 
 /// What to do with one desired object, and what to record.
-pub(super) struct Decision {
+pub(super) struct ObjectDecision {
     /// The action to perform; `None` if nothing is sent.
     pub(super) action: Option<Action>,
     /// The inventory item to record before the first write.
-    pub(super) before: Item,
+    pub(super) before: InventoryItem,
     /// The inventory item to record after the last write. The server's answer to the step is added to it.
-    pub(super) after: Item,
+    pub(super) after: InventoryItem,
     /// A warning for the user.
     pub(super) warning: Option<String>,
     /// Owner label of the installation that the object moves from.
@@ -50,13 +50,13 @@ pub(super) struct Decision {
 }
 
 /// The ownership of a live object.
-enum Standing<'a> {
+enum Ownership<'a> {
     /// The object is as recorded: owned, retained, or preexisting and applied.
-    Recorded(&'a Item),
+    Recorded(&'a InventoryItem),
     /// The installation owns it by label, but its applied content is not known, because an operation was interrupted after the apply.
     Unrecorded,
     /// It was owned, and another client deleted and recreated it: it is reconciled, but never deleted.
-    Recreated(&'a Item),
+    Recreated(&'a InventoryItem),
     /// Another installation that was deleted or no longer contains it owned it. Holds the sentence for the plan.
     Inherited(String),
     /// Another tool or no one owned it, and the installation adopts it. Also used if an interrupted adoption has recorded it.
@@ -67,61 +67,64 @@ enum Standing<'a> {
     Foreign,
 }
 
-impl Judge<'_> {
+impl DecisionContext<'_> {
     /// Decides what to do with the desired object `wanted`.
     pub(super) fn decide(
         &self,
         wanted: &DesiredObject,
-        recorded: Option<&Item>,
+        recorded: Option<&InventoryItem>,
         live: Option<&LiveObject>,
-    ) -> Result<Decision, RefusalReason> {
+    ) -> Result<ObjectDecision, RefusalReason> {
         let Some(live) = live else {
-            return match recorded.filter(|item| has_run(wanted, item, self.due)) {
-                Some(item) => Ok(quiet(item.clone())),
-                None => self.create(wanted, recorded),
+            return match recorded.filter(|item| is_finished_job(wanted, item, self.due)) {
+                Some(item) => Ok(no_action(item.clone())),
+                None => self.decide_creation(wanted, recorded),
             };
         };
-        let standing = self.standing(wanted, recorded, live);
-        if let Standing::Foreign = standing {
+        let standing = self.classify_ownership(wanted, recorded, live);
+        if let Ownership::Foreign = standing {
             let key = &wanted.target.key;
-            return Err(adoption::obstacle(self.claims, key, live)
+            return Err(adoption::find_obstacle(self.claims, key, live)
                 .unwrap_or_else(|| RefusalReason::unowned(live)));
         }
         if live.terminating {
             return Err(RefusalReason::Terminating);
         }
         Ok(match standing {
-            Standing::Recorded(item) => self.unmarked(self.compare(wanted, item, live), live),
-            Standing::Unrecorded if wanted.create_only => {
-                quiet(recorded_only(wanted, live, ObjectState::Retained))
+            Ownership::Recorded(item) => {
+                self.take_from_release(self.decide_recorded(wanted, item, live), live)
             }
-            Standing::Unrecorded => {
-                let before = recorded_only(wanted, live, ObjectState::Owned);
-                step(wanted, Action::Update, before)
+            Ownership::Unrecorded if wanted.create_only => {
+                no_action(record_unapplied(wanted, live, ObjectState::Retained))
             }
-            Standing::Recreated(item) => self.recreated(wanted, item, live),
-            Standing::Inherited(how) => {
-                let before = recorded_only(wanted, live, self.inherited_state(&wanted.target.key));
-                let mut decision = step(wanted, Action::Update, before);
+            Ownership::Unrecorded => {
+                let before = record_unapplied(wanted, live, ObjectState::Owned);
+                apply_decision(wanted, Action::Update, before)
+            }
+            Ownership::Recreated(item) => self.decide_recreated(wanted, item, live),
+            Ownership::Inherited(how) => {
+                let before =
+                    record_unapplied(wanted, live, self.inherited_state(&wanted.target.key));
+                let mut decision = apply_decision(wanted, Action::Update, before);
                 decision.warning = Some(format!("{} {how}", wanted.target.key));
                 decision.inherited.clone_from(&live.owner);
                 decision
             }
-            Standing::Adopted => {
+            Ownership::Adopted => {
                 let is_marked = live.owner.as_deref() == Some(self.owner);
                 let action = if is_marked {
                     Action::Update
                 } else {
                     Action::Adopt
                 };
-                let before = recorded_only(wanted, live, ObjectState::Owned);
-                let mut decision = step(wanted, action, before);
-                decision.adopted = Some(Adoption::of(live));
+                let before = record_unapplied(wanted, live, ObjectState::Owned);
+                let mut decision = apply_decision(wanted, action, before);
+                decision.adopted = Some(Adoption::from_live(live));
                 decision
             }
-            Standing::LeftAlone | Standing::Foreign => {
-                let before = recorded_only(wanted, live, ObjectState::Preexisting);
-                let mut decision = quiet(before);
+            Ownership::LeftAlone | Ownership::Foreign => {
+                let before = record_unapplied(wanted, live, ObjectState::Preexisting);
+                let mut decision = no_action(before);
                 let shared = wanted.is_shared.then(|| {
                     let of = live.other_owner.as_deref().unwrap_or("someone else");
                     format!(
@@ -129,7 +132,7 @@ impl Judge<'_> {
                         wanted.target.key
                     )
                 });
-                let labels = || missing_labels(wanted, live).filter(|_| self.due);
+                let labels = || describe_missing_labels(wanted, live).filter(|_| self.due);
                 decision.warning = shared.or_else(labels);
                 decision
             }
@@ -138,21 +141,21 @@ impl Judge<'_> {
 
     /// Decides about a recorded object that cannot be read now. It counts as recorded. A changed manifest is applied, because the change
     /// may make the object readable again.
-    pub(super) fn unread(
+    pub(super) fn decide_unread(
         &self,
         wanted: &DesiredObject,
-        recorded: Option<&Item>,
+        recorded: Option<&InventoryItem>,
         why: &str,
-    ) -> Result<Decision, RefusalReason> {
+    ) -> Result<ObjectDecision, RefusalReason> {
         let Some(item) = recorded else {
             return Err(RefusalReason::Foreign { owner: None });
         };
         let secret_is_due = wanted.digest.is_empty() && self.due;
         let is_same = item.object.digest == wanted.digest && !secret_is_due;
         let mut decision = if is_same || wanted.create_only {
-            quiet(item.clone())
+            no_action(item.clone())
         } else {
-            step(wanted, Action::Update, item.clone())
+            apply_decision(wanted, Action::Update, item.clone())
         };
         decision.warning = Some(format!(
             "{} cannot be read, and counts as it is recorded: {why}",
@@ -163,20 +166,20 @@ impl Judge<'_> {
 
     /// Decides about an object that does not exist: create it, even if another client deleted it. Until then it is recorded as planned. If
     /// the operation is interrupted after the creation, the owner label shows that the installation owns it, whatever its uid.
-    fn create(
+    fn decide_creation(
         &self,
         wanted: &DesiredObject,
-        recorded: Option<&Item>,
-    ) -> Result<Decision, RefusalReason> {
+        recorded: Option<&InventoryItem>,
+    ) -> Result<ObjectDecision, RefusalReason> {
         let key = &wanted.target.key;
         if recorded.is_none()
-            && !wanted.is_left()
+            && !wanted.is_left_to_owner()
             && let Some(other) = self.claims.objects.get(key)
         {
             return Err(RefusalReason::of_installation(other));
         }
-        let before = Item::planned(&key.name, &wanted.target.version);
-        let mut decision = step(wanted, Action::Create, before);
+        let before = InventoryItem::planned(&key.name, &wanted.target.version);
+        let mut decision = apply_decision(wanted, Action::Create, before);
         // The state Retained keeps a create-only object from being pruned (semantics 12.9).
         decision.after.object.state = if wanted.create_only {
             ObjectState::Retained
@@ -186,66 +189,71 @@ impl Judge<'_> {
         Ok(decision)
     }
 
-    fn standing<'a>(
+    fn classify_ownership<'a>(
         &self,
         wanted: &DesiredObject,
-        recorded: Option<&'a Item>,
+        recorded: Option<&'a InventoryItem>,
         live: &LiveObject,
-    ) -> Standing<'a> {
+    ) -> Ownership<'a> {
         let ours = live.owner.as_deref() == Some(self.owner);
         let theirs = live.owner.is_some() && !ours;
         // If the installation does not own them, these are only recorded and none of their fields is changed (semantics 5 and 12.9).
         let shared = wanted.create_only || is_namespace(&wanted.target.key);
         if theirs
             && !wanted.create_only
-            && let Some(how) = self.inheritance(wanted, recorded, live)
+            && let Some(how) = self.describe_inheritance(wanted, recorded, live)
         {
-            return Standing::Inherited(how);
+            return Ownership::Inherited(how);
         }
         let key = &wanted.target.key;
         let foreign = if shared {
-            Standing::LeftAlone
-        } else if self.adopts && adoption::obstacle(self.claims, key, live).is_none() {
-            Standing::Adopted
+            Ownership::LeftAlone
+        } else if self.adopts && adoption::find_obstacle(self.claims, key, live).is_none() {
+            Ownership::Adopted
         } else if wanted.is_shared {
-            Standing::LeftAlone
+            Ownership::LeftAlone
         } else {
-            Standing::Foreign
+            Ownership::Foreign
         };
         let Some(item) = recorded else {
-            return if ours { Standing::Unrecorded } else { foreign };
+            return if ours { Ownership::Unrecorded } else { foreign };
         };
         match item.object.state {
-            ObjectState::Planned if ours => Standing::Unrecorded,
+            ObjectState::Planned if ours => Ownership::Unrecorded,
             ObjectState::Planned => foreign,
             _ if theirs => foreign,
             ObjectState::Preexisting if !item.was_applied() => foreign,
-            ObjectState::Preexisting => Standing::Recorded(item),
+            ObjectState::Preexisting => Ownership::Recorded(item),
             ObjectState::Owned if !shared && !item.was_applied() && live.uid == item.object.uid => {
-                Standing::Adopted
+                Ownership::Adopted
             }
             ObjectState::Owned | ObjectState::Retained => {
                 if ours || live.uid == item.object.uid {
-                    Standing::Recorded(item)
+                    Ownership::Recorded(item)
                 } else if shared {
-                    Standing::LeftAlone
+                    Ownership::LeftAlone
                 } else {
-                    Standing::Recreated(item)
+                    Ownership::Recreated(item)
                 }
             }
         }
     }
 
     /// Decides about a recorded object: apply it if its manifest changed, or if it was edited and edits are reverted.
-    fn compare(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
+    fn decide_recorded(
+        &self,
+        wanted: &DesiredObject,
+        item: &InventoryItem,
+        live: &LiveObject,
+    ) -> ObjectDecision {
         let mut before = item.clone();
         if wanted.create_only {
             if before.object.state == ObjectState::Owned {
                 before.object.state = ObjectState::Retained;
             }
             before.object.uid.clone_from(&live.uid);
-            let mut decision = quiet(before);
-            decision.warning = differs(wanted, item).then(|| {
+            let mut decision = no_action(before);
+            decision.warning = manifest_differs(wanted, item).then(|| {
                 let key = &wanted.target.key;
                 format!("{key} differs from its manifest, and stays: it is only created")
             });
@@ -254,7 +262,7 @@ impl Judge<'_> {
         if before.object.state == ObjectState::Retained {
             before.object.state = ObjectState::Owned;
         }
-        let edited = self.edited(item, live);
+        let edited = self.is_edited(item, live);
         let action = if wanted.digest.is_empty() && self.due {
             Some(Action::Refresh)
         } else if item.object.digest != wanted.digest {
@@ -267,26 +275,31 @@ impl Judge<'_> {
         match action {
             Some(action) => {
                 before.object.uid.clone_from(&live.uid);
-                step(wanted, action, before)
+                apply_decision(wanted, action, before)
             }
-            None => quiet(before),
+            None => no_action(before),
         }
     }
 
     /// Whether fields that were left to other managers are taken back now. Otherwise the object counts as unchanged (semantics 12.21).
-    fn takes_back(&self, wanted: &DesiredObject, item: &Item) -> bool {
+    fn takes_back(&self, wanted: &DesiredObject, item: &InventoryItem) -> bool {
         !item.object.yielded.is_empty()
-            && recreate::policy(wanted, self.conflicts, item).takes_all()
+            && recreate::step_policy(wanted, self.conflicts, item).takes_all()
     }
 
-    fn recreated(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
+    fn decide_recreated(
+        &self,
+        wanted: &DesiredObject,
+        item: &InventoryItem,
+        live: &LiveObject,
+    ) -> ObjectDecision {
         let mut before = item.clone();
         if !self.restores && item.object.digest == wanted.digest {
-            return quiet(before);
+            return no_action(before);
         }
         before.object.state = ObjectState::Preexisting;
         before.object.uid.clone_from(&live.uid);
-        let mut decision = step(wanted, Action::Restore, before);
+        let mut decision = apply_decision(wanted, Action::Restore, before);
         decision.warning = Some(format!(
             "{} was deleted and created again by another client: it is reconciled, and stays when the add-on is uninstalled",
             wanted.target.key
@@ -295,7 +308,7 @@ impl Judge<'_> {
     }
 
     /// Takes an owned object over from a Helm release that has installed it again, if objects of other tools are adopted.
-    fn unmarked(&self, mut decision: Decision, live: &LiveObject) -> Decision {
+    fn take_from_release(&self, mut decision: ObjectDecision, live: &LiveObject) -> ObjectDecision {
         if let Some(FormerMark::Helm { namespace, name }) = &live.former
             && self.adopts
             && decision.after.was_applied()
@@ -303,7 +316,7 @@ impl Judge<'_> {
             decision.action.get_or_insert(Action::Update);
             decision.adopted = Some(Adoption {
                 from: format!("Helm release {namespace}/{name}"),
-                ..Adoption::of(live)
+                ..Adoption::from_live(live)
             });
         }
         decision
@@ -311,14 +324,14 @@ impl Judge<'_> {
 
     /// Whether another client edited the object since the last apply. Labels do not change the generation, so the owner label is compared
     /// as well: without it, the object would never be pruned.
-    fn edited(&self, item: &Item, live: &LiveObject) -> bool {
+    fn is_edited(&self, item: &InventoryItem, live: &LiveObject) -> bool {
         let recorded = &item.object;
         recorded.was_edited(&live.state()) || live.owner.as_deref() != Some(self.owner)
     }
 }
 
 /// Returns a warning about labels that a Namespace which is only recorded lacks. Pods may depend on them (Pod Security).
-fn missing_labels(wanted: &DesiredObject, live: &LiveObject) -> Option<String> {
+fn describe_missing_labels(wanted: &DesiredObject, live: &LiveObject) -> Option<String> {
     let key = &wanted.target.key;
     let labels = wanted.object.pointer("/metadata/labels");
     let labels = labels.and_then(Value::as_object).into_iter().flatten();
@@ -353,7 +366,7 @@ fn missing_labels(wanted: &DesiredObject, live: &LiveObject) -> Option<String> {
 
 /// Whether the manifest of a create-only object differs from the one that it was created with. The annotation `create-only` is ignored,
 /// because the object may have been reconciled before it was added.
-fn differs(wanted: &DesiredObject, item: &Item) -> bool {
+fn manifest_differs(wanted: &DesiredObject, item: &InventoryItem) -> bool {
     let created = &item.object.digest;
     if created.is_empty() || *created == wanted.digest {
         return false;
@@ -369,26 +382,26 @@ fn differs(wanted: &DesiredObject, item: &Item) -> bool {
 /// Whether a recorded object that no longer exists is a Job that ran and was deleted after its time to live; creating it would run it
 /// again. A Job that was waited for has a digest only if it was seen complete ([`super::InstallationPlan::expiring`]). Without a digest, it
 /// may have changed whenever something is due.
-fn has_run(wanted: &DesiredObject, item: &Item, due: bool) -> bool {
+fn is_finished_job(wanted: &DesiredObject, item: &InventoryItem, due: bool) -> bool {
     let is_same = item.object.state == ObjectState::Owned && item.object.digest == wanted.digest;
-    expires(wanted) && is_same && !(due && wanted.digest.is_empty())
+    is_expiring_job(wanted) && is_same && !(due && wanted.digest.is_empty())
 }
 
 /// Whether the object is a Job that the server deletes after its end (`ttlSecondsAfterFinished`).
-pub(super) fn expires(wanted: &DesiredObject) -> bool {
+pub(super) fn is_expiring_job(wanted: &DesiredObject) -> bool {
     let key = &wanted.target.key;
     let ttl = wanted.object.pointer("/spec/ttlSecondsAfterFinished");
     (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
         && ttl.is_some_and(|ttl| !ttl.is_null())
 }
 
-fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
+fn apply_decision(wanted: &DesiredObject, action: Action, before: InventoryItem) -> ObjectDecision {
     // Without a digest, it is unknown whether the manifest changed.
     let action = match action {
         Action::Update if wanted.digest.is_empty() => Action::Refresh,
         action => action,
     };
-    let after = Item {
+    let after = InventoryItem {
         version: wanted.target.version.clone(),
         object: InventoryObject {
             name: before.object.name.clone(),
@@ -401,7 +414,7 @@ fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
             yielded: Vec::new(),
         },
     };
-    Decision {
+    ObjectDecision {
         action: Some(action),
         before,
         after,
@@ -411,8 +424,8 @@ fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
     }
 }
 
-fn quiet(item: Item) -> Decision {
-    Decision {
+fn no_action(item: InventoryItem) -> ObjectDecision {
+    ObjectDecision {
         action: None,
         before: item.clone(),
         after: item,
@@ -423,8 +436,12 @@ fn quiet(item: Item) -> Decision {
 }
 
 /// Returns the inventory item of an object that was not applied, or whose applied content is unknown.
-fn recorded_only(wanted: &DesiredObject, live: &LiveObject, state: ObjectState) -> Item {
-    let mut item = Item::planned(&wanted.target.key.name, &wanted.target.version);
+fn record_unapplied(
+    wanted: &DesiredObject,
+    live: &LiveObject,
+    state: ObjectState,
+) -> InventoryItem {
+    let mut item = InventoryItem::planned(&wanted.target.key.name, &wanted.target.version);
     item.object.state = state;
     item.object.uid.clone_from(&live.uid);
     item

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::conflicts::{Policy, PolicyError};
-use super::graph::annotations::{AnnotationError, remarks};
+use super::graph::annotations::{OrderAnnotationError, check_annotations};
 use super::{Action, Step, Target, one_a_line};
-use common::api::installation::Conflicts;
+use common::api::installation::ConflictPolicy;
 use common::api::names::InstallationName;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 use common::manifest::kinds::traits::defined_kind;
 use common::manifest::kinds::traits::{KeptKind, is_built_in};
 use common::manifest::normal::normalise;
-use common::manifest::ownership::{self, Marks, is_create_only};
-use common::manifest::{Manifest, Place, digest};
-use common::values::mask::Mask;
+use common::manifest::ownership::{self, OwnershipMarks, is_create_only};
+use common::manifest::{FilePosition, Manifest, digest};
+use common::values::mask::SecretMask;
 
 /// The desired objects of one installation, by key. Their order in the manifest does not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,7 +43,7 @@ pub struct DesiredObject {
     /// 12.9).
     pub is_shared: bool,
     /// Its position in the manifests.
-    pub place: Place,
+    pub place: FilePosition,
 }
 
 /// The inputs for resolving manifests.
@@ -56,7 +56,7 @@ pub struct DesiredContext<'a> {
     /// The kinds that the cluster serves. Those that CRDs of the manifests define are added here.
     pub kinds: &'a KindTable,
     /// Values of Secrets that must not be digested: see [`digest_of`].
-    pub mask: &'a Mask,
+    pub mask: &'a SecretMask,
 }
 
 /// All problems that keep manifests from becoming desired objects, sorted by position.
@@ -64,23 +64,23 @@ pub struct DesiredContext<'a> {
 #[error("{}", one_a_line(problems))]
 pub struct DesiredError {
     /// The problems; at least one.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ManifestProblem>,
 }
 
 /// A problem that keeps a manifest from becoming a desired object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum Problem {
+pub enum ManifestProblem {
     /// No apiVersion, kind or metadata.name.
     #[error("{place}: an object needs apiVersion, kind and metadata.name")]
     Incomplete {
         /// Its position.
-        place: Place,
+        place: FilePosition,
     },
     /// The cluster does not serve the kind in this version.
     #[error("{place}: {key}: the cluster does not serve {kind} in {api_version}; {hint}", kind = key.kind)]
     Unserved {
         /// Its position.
-        place: Place,
+        place: FilePosition,
         /// The object.
         key: ObjectKey,
         /// The apiVersion of the manifest.
@@ -92,7 +92,7 @@ pub enum Problem {
     #[error("{place}: {key}: a {kind} is a question to the API server and cannot be installed; take it out of the manifest", kind = key.kind)]
     NotWritable {
         /// Its position.
-        place: Place,
+        place: FilePosition,
         /// The object.
         key: ObjectKey,
     },
@@ -100,17 +100,17 @@ pub enum Problem {
     #[error("{place}: {key} is already at {first}, with other content; remove one of them")]
     Duplicate {
         /// The position of the second one.
-        place: Place,
+        place: FilePosition,
         /// The object.
         key: ObjectKey,
         /// The position of the first one.
-        first: Place,
+        first: FilePosition,
     },
     /// An annotation for conflicts or recreation that cannot be read.
     #[error("{place}: {key}: {error}")]
     Policy {
         /// Its position.
-        place: Place,
+        place: FilePosition,
         /// The object.
         key: ObjectKey,
         /// What is wrong with it.
@@ -120,18 +120,18 @@ pub enum Problem {
     #[error("{place}: {key}: {error}")]
     Annotation {
         /// Its position.
-        place: Place,
+        place: FilePosition,
         /// The object.
         key: ObjectKey,
         /// The error. It is part of the message instead of a source, because denials print one line.
-        error: AnnotationError,
+        error: OrderAnnotationError,
     },
 }
 
 impl DesiredObject {
     /// Whether it is only recorded if another owner already has it: a Namespace, a create-only object, or a shared CRD.
     #[must_use]
-    pub fn is_left(&self) -> bool {
+    pub fn is_left_to_owner(&self) -> bool {
         let key = &self.target.key;
         let is_namespace = key.group.is_empty() && key.kind == "Namespace";
         is_namespace || self.create_only || self.is_shared
@@ -152,8 +152,8 @@ impl DesiredObject {
     }
 }
 
-impl Problem {
-    fn place(&self) -> &Place {
+impl ManifestProblem {
+    fn place(&self) -> &FilePosition {
         match self {
             Self::Incomplete { place }
             | Self::Unserved { place, .. }
@@ -180,7 +180,7 @@ pub fn needed_kinds(manifests: &[Manifest]) -> BTreeSet<(String, String)> {
 /// Returns the digest of an object as it is sent. It is empty for Secrets and for objects that contain values of Secrets, because these
 /// could be guessed from it (semantics 13.4).
 #[must_use]
-pub fn digest_of(key: &ObjectKey, object: &Value, mask: &Mask) -> String {
+pub fn digest_of(key: &ObjectKey, object: &Value, mask: &SecretMask) -> String {
     if key.is_secret() || mask.hides(object) {
         String::new()
     } else {
@@ -203,17 +203,17 @@ impl Desired {
         let mut kinds = ctx.kinds.clone();
         for manifest in &manifests {
             if defined_kind(&manifest.object).is_some() {
-                kinds.define(&manifest.object);
+                kinds.apply_definition(&manifest.object);
             }
         }
-        let marks = Marks::of(ctx.installation);
+        let marks = OwnershipMarks::for_installation(ctx.installation);
         let mut desired = Self::default();
         let mut problems = Vec::new();
         for manifest in manifests {
             let place = manifest.place.clone();
             match desired.resolve(manifest, &kinds, &marks, ctx) {
                 Ok(object) => {
-                    problems.extend(desired.read_order(&object));
+                    problems.extend(desired.check_order_annotations(&object));
                     problems.extend(desired.add(object, place));
                 }
                 Err(problem) => problems.push(*problem),
@@ -228,9 +228,9 @@ impl Desired {
     }
 
     /// Marks the CRDs with these names as shared.
-    pub fn share(&mut self, definitions: &BTreeSet<String>) {
+    pub fn mark_shared(&mut self, definitions: &BTreeSet<String>) {
         for (key, object) in &mut self.objects {
-            let is_definition = KeptKind::of(key) == Some(KeptKind::CustomResourceDefinition);
+            let is_definition = KeptKind::from_key(key) == Some(KeptKind::CustomResourceDefinition);
             object.is_shared |= is_definition && definitions.contains(&key.name);
         }
     }
@@ -248,19 +248,19 @@ impl Desired {
         &mut self,
         manifest: Manifest,
         kinds: &KindTable,
-        marks: &Marks,
+        marks: &OwnershipMarks,
         ctx: &DesiredContext<'_>,
-    ) -> Result<DesiredObject, Box<Problem>> {
+    ) -> Result<DesiredObject, Box<ManifestProblem>> {
         let Manifest {
             object: mut shared,
             place,
         } = manifest;
         let object = Arc::make_mut(&mut shared);
-        let (Some(gvk), Some(mut key)) = (Gvk::of(object), ObjectKey::of(object)) else {
-            return Err(Box::new(Problem::Incomplete { place }));
+        let (Some(gvk), Some(mut key)) = (Gvk::of(object), ObjectKey::from_object(object)) else {
+            return Err(Box::new(ManifestProblem::Incomplete { place }));
         };
         let Some(info) = kinds.get(&gvk) else {
-            return Err(Box::new(Problem::Unserved {
+            return Err(Box::new(ManifestProblem::Unserved {
                 place,
                 key,
                 api_version: gvk.api_version(),
@@ -268,10 +268,10 @@ impl Desired {
             }));
         };
         if !info.writable {
-            return Err(Box::new(Problem::NotWritable { place, key }));
+            return Err(Box::new(ManifestProblem::NotWritable { place, key }));
         }
-        if let Err(error) = Policy::of(object, Conflicts::default()) {
-            return Err(Box::new(Problem::Policy { place, key, error }));
+        if let Err(error) = Policy::from_object(object, ConflictPolicy::default()) {
+            return Err(Box::new(ManifestProblem::Policy { place, key, error }));
         }
         key.namespace = key.namespace.filter(|namespace| !namespace.is_empty());
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -289,7 +289,7 @@ impl Desired {
                 }
             }
         }
-        let stripped = ownership::strip(object);
+        let stripped = ownership::strip_server_fields(object);
         if !stripped.is_empty() {
             self.warnings.push(format!(
                 "{place}: {key} was copied from a cluster: {} is left out",
@@ -299,7 +299,7 @@ impl Desired {
         for warning in normalise(&key, object) {
             self.warnings.push(format!("{place}: {key}: {warning}"));
         }
-        marks.put_on(object);
+        marks.add_to(object);
         Ok(DesiredObject {
             digest: digest_of(&key, object, ctx.mask),
             create_only: is_create_only(object),
@@ -315,21 +315,24 @@ impl Desired {
     }
 
     /// Checks the annotations about order: collects their warnings and returns their errors.
-    fn read_order(&mut self, object: &DesiredObject) -> impl Iterator<Item = Problem> {
+    fn check_order_annotations(
+        &mut self,
+        object: &DesiredObject,
+    ) -> impl Iterator<Item = ManifestProblem> {
         let (place, key) = (object.place.clone(), object.target.key.clone());
-        let remarks = remarks(&key, &object.object);
+        let remarks = check_annotations(&key, &object.object);
         for warning in remarks.warnings {
             self.warnings.push(format!("{place}: {key}: {warning}"));
         }
         let errors = remarks.errors.into_iter();
-        errors.map(move |error| Problem::Annotation {
+        errors.map(move |error| ManifestProblem::Annotation {
             place: place.clone(),
             key: key.clone(),
             error,
         })
     }
 
-    fn add(&mut self, object: DesiredObject, place: Place) -> Option<Problem> {
+    fn add(&mut self, object: DesiredObject, place: FilePosition) -> Option<ManifestProblem> {
         let key = object.target.key.clone();
         let Some(first) = self.objects.get(&key) else {
             self.objects.insert(key, object);
@@ -343,7 +346,7 @@ impl Desired {
             ));
             return None;
         }
-        Some(Problem::Duplicate {
+        Some(ManifestProblem::Duplicate {
             place,
             key,
             first: first.place.clone(),

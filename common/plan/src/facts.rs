@@ -10,7 +10,7 @@ use super::inventory::Inventory;
 use super::snapshot::{LiveObject, Snapshot};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::ANNOTATION_WRITTEN_BY;
-use common::catalogue::{Entry, Origin};
+use common::catalogue::{CatalogueEntry, Origin};
 use common::manifest::digest::digest;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
@@ -63,7 +63,7 @@ pub struct RecordFacts {
 /// The state of the cluster when a plan was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Facts {
+pub struct PlanFacts {
     /// The desired and recorded objects that exist, sorted by key.
     pub live: Vec<LiveFact>,
     /// The namespaces of these objects that exist.
@@ -110,7 +110,7 @@ pub struct KindFact {
 impl EntryFacts {
     /// Reads the facts of an entry.
     #[must_use]
-    pub fn of(entry: &Entry) -> Self {
+    pub fn from_entry(entry: &CatalogueEntry) -> Self {
         Self {
             addon: entry.addon.clone(),
             origin: (*entry.origin).clone(),
@@ -123,7 +123,7 @@ impl EntryFacts {
 impl WantedRecord {
     /// Reads the wanted state from a record.
     #[must_use]
-    pub fn of(record: &AddonInstallation) -> Self {
+    pub fn from_record(record: &AddonInstallation) -> Self {
         let metadata = &record.metadata;
         let map = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
         let mut annotations = map(&metadata.annotations);
@@ -140,27 +140,27 @@ impl WantedRecord {
 impl RecordFacts {
     /// Reads the facts of a stored record.
     #[must_use]
-    pub fn of(record: &AddonInstallation) -> Self {
+    pub fn from_record(record: &AddonInstallation) -> Self {
         let status = record.status.as_ref();
         let inventory = status.map(|status| &status.inventory);
         let installed = status.map(|status| &status.installed);
         Self {
             uid: record.metadata.uid.clone().unwrap_or_default(),
-            spec: digest(&json!(WantedRecord::of(record))),
+            spec: digest(&json!(WantedRecord::from_record(record))),
             inventory: digest(&json!((inventory, installed))),
             operation: status.is_some_and(|status| status.operation.is_some()),
         }
     }
 }
 
-impl Facts {
+impl PlanFacts {
     /// Collects the live objects of a snapshot, and how the cluster serves the kinds of all objects in the inventory `ours`.
     #[must_use]
-    pub fn of(ours: &Inventory, snapshot: &Snapshot, kinds: &KindTable) -> Self {
+    pub fn from_snapshot(ours: &Inventory, snapshot: &Snapshot, kinds: &KindTable) -> Self {
         let live = snapshot
             .live
             .iter()
-            .map(|(key, live)| LiveFact::of(key, live));
+            .map(|(key, live)| LiveFact::from_live(key, live));
         let keys = ours.objects.keys();
         let named: BTreeSet<(&str, &str)> = keys.map(|key| (&*key.group, &*key.kind)).collect();
         let kinds = named.into_iter().map(|(group, kind)| KindFact {
@@ -179,7 +179,7 @@ impl Facts {
 }
 
 impl LiveFact {
-    fn of(key: &ObjectKey, live: &LiveObject) -> Self {
+    fn from_live(key: &ObjectKey, live: &LiveObject) -> Self {
         Self {
             key: key.clone(),
             uid: live.uid.clone(),

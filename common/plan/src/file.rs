@@ -18,8 +18,8 @@ use super::choices::Choices;
 use super::graph::Graph;
 use super::{InstallationPlan, RecordNamespace};
 
-pub use fleet::{ClusterPlan, FleetPlan, KIND_FLEET, Place};
-pub use moved::{Difference, Moved, moved, moved_changes, moved_record};
+pub use fleet::{ClusterPlan, FleetClusterSource, FleetPlan, KIND_FLEET};
+pub use moved::{Difference, PlanOutdated, moved, moved_changes, moved_record};
 pub use read::{FileError, LARGEST, Plans, expected, read, write};
 
 /// `kind` of a plan file.
@@ -38,7 +38,7 @@ pub struct PlanFile {
     /// Version of the program that wrote it.
     pub tool: String,
     /// The cluster that it was made for.
-    pub cluster: ClusterFacts,
+    pub cluster: PlanFileCluster,
     /// What the user decided about how plans are made.
     pub choices: Choices,
     /// Whether our own definitions are missing: they are installed first.
@@ -57,7 +57,7 @@ pub struct PlanFile {
 /// Which cluster a plan was made for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ClusterFacts {
+pub struct PlanFileCluster {
     /// The namespace whose uid tells clusters apart: kube-system, or that of the installations where kube-system may not be read.
     pub namespace: String,
     /// The uid of that namespace.

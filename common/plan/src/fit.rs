@@ -18,32 +18,32 @@ use serde_json::{Map, Value};
 
 use super::conflicts::{Policy, REPLICAS};
 use super::immutable::FixedField;
-use common::api::installation::Conflicts;
+use common::api::installation::ConflictPolicy;
 use common::manifest::key::ObjectKey;
-use common::manifest::managed_fields::path::{self, Path};
+use common::manifest::managed_fields::path::{self, ManagedPath};
 use common::manifest::managed_fields::{self, other_owners};
-use common::manifest::normal::pod_spec;
+use common::manifest::normal::pod_spec_path;
 
 /// A desired object as it is sent, and the live fields that it removes or keeps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fitted {
+pub struct FittedObject {
     /// The object as it is sent.
     pub object: Arc<Value>,
     /// Groups of fields with leftovers.
-    groups: Vec<Group>,
+    groups: Vec<FieldGroup>,
     /// Live fields that have to be removed.
-    pub leftovers: Vec<Leftover>,
+    pub leftovers: Vec<LeftoverField>,
     /// Fields that keep their live value.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptField>,
     /// Fields that the server restores. Only a new object gets the wanted value.
     pub fixed: Vec<FixedField>,
 }
 
 /// A live field that an apply would leave although it does not belong beside the desired ones.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Leftover {
+pub struct LeftoverField {
     /// The field.
-    pub path: Path,
+    pub path: ManagedPath,
     /// Its live value.
     pub live: Value,
     /// Its other owners, and when they last wrote.
@@ -54,9 +54,9 @@ pub struct Leftover {
 
 /// A field that keeps its live value, whatever the manifest says.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct KeptField {
     /// The field.
-    pub path: Path,
+    pub path: ManagedPath,
     /// Its live value.
     pub live: Value,
     /// The value of the manifest.
@@ -69,9 +69,9 @@ pub struct Kept {
 
 /// A field that the installation owned and no longer sets, but that stays because other managers own it as well.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StillThere {
+pub struct CoOwnedField {
     /// The field.
-    pub path: Path,
+    pub path: ManagedPath,
     /// Its value.
     pub value: Value,
     /// Who owns it.
@@ -80,8 +80,8 @@ pub struct StillThere {
 
 /// Fields of one nested object that are only valid together: as they are live, or as they are desired.
 #[derive(Clone, Debug, PartialEq)]
-struct Group {
-    at: Path,
+struct FieldGroup {
+    at: ManagedPath,
     members: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ const ACCOUNT: [&str; 2] = ["serviceAccountName", "serviceAccount"];
 const STORAGE: [&str; 4] = ["spec", "resources", "requests", "storage"];
 /// Labels that platforms use to keep admission webhooks away from their own namespaces. They append expressions with them to the selectors
 /// of every webhook: Azure's admissions enforcer (Azure/AKS#1771), GKE Autopilot.
-const OF_PLATFORMS: [&str; 3] = [
+const PLATFORM_LABELS: [&str; 3] = [
     "control-plane",
     "kubernetes.azure.com/managedby",
     "kubernetes.io/metadata.name",
@@ -111,9 +111,9 @@ const OF_PLATFORMS: [&str; 3] = [
 
 /// Whether the fit of a desired object can depend on the live one, which then has to be read.
 #[must_use]
-pub fn matters(key: &ObjectKey, wanted: &Value, policy: &Policy) -> bool {
-    let yields = policy.at(REPLICAS).0 == Conflicts::Yield;
-    if pod_spec(key).is_some() || yields && wanted.pointer("/spec/replicas").is_some() {
+pub fn needs_live_object(key: &ObjectKey, wanted: &Value, policy: &Policy) -> bool {
+    let yields = policy.at(REPLICAS).0 == ConflictPolicy::Yield;
+    if pod_spec_path(key).is_some() || yields && wanted.pointer("/spec/replicas").is_some() {
         return true;
     }
     matches!(
@@ -138,14 +138,14 @@ pub fn fit(
     policy: &Policy,
     live: &Value,
     manager: &str,
-) -> Fitted {
+) -> FittedObject {
     let entries = live.pointer("/metadata/managedFields");
-    let mut fitting = Fitting {
+    let mut fitting = Fitter {
         wanted: wanted.as_ref(),
         live,
         entries: entries.and_then(Value::as_array).map_or(&[], Vec::as_slice),
         manager,
-        fitted: Fitted {
+        fitted: FittedObject {
             object: Arc::clone(wanted),
             groups: Vec::new(),
             leftovers: Vec::new(),
@@ -153,38 +153,38 @@ pub fn fit(
             fixed: Vec::new(),
         },
     };
-    fitting.replicas(policy);
-    if let Some(pointer) = pod_spec(key).filter(|_| key.kind != "Pod") {
-        fitting.pods(&Path::default().fields(pointer));
+    fitting.fit_replicas(policy);
+    if let Some(pointer) = pod_spec_path(key).filter(|_| key.kind != "Pod") {
+        fitting.fit_pods(&ManagedPath::default().fields(pointer));
     }
-    let root = Path::default();
+    let root = ManagedPath::default();
     match (key.group.as_str(), key.kind.as_str()) {
         // apps/v1 DeploymentStrategy.RollingUpdate: "Present only if DeploymentStrategyType = RollingUpdate".
-        ("apps", "Deployment") => fitting.strategy(&root.fields(&["spec", "strategy"])),
+        ("apps", "Deployment") => fitting.fit_strategy(&root.fields(&["spec", "strategy"])),
         // apps/v1 DaemonSetUpdateStrategy, StatefulSetUpdateStrategy: likewise.
         ("apps", "DaemonSet" | "StatefulSet") => {
-            fitting.strategy(&root.fields(&["spec", "updateStrategy"]));
+            fitting.fit_strategy(&root.fields(&["spec", "updateStrategy"]));
         }
         // policy/v1 PodDisruptionBudgetSpec: "maxUnavailable … is a mutually exclusive setting with minAvailable".
         ("policy", "PodDisruptionBudget") => {
-            fitting.one_of(&root.field("spec"), &["minAvailable", "maxUnavailable"]);
+            fitting.fit_union(&root.field("spec"), &["minAvailable", "maxUnavailable"]);
         }
         // admissionregistration/v1 WebhookClientConfig: "Exactly one of `url` or `service` must be specified".
-        ("admissionregistration.k8s.io", _) => fitting.webhooks(),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => fitting.conversion(),
-        ("", "Secret") => fitting.secret(),
-        ("", "Service") => fitting.service(),
-        ("", "ServiceAccount") => fitting.pull_secrets(),
-        ("", "PersistentVolumeClaim") => fitting.storage(),
+        ("admissionregistration.k8s.io", _) => fitting.fit_webhooks(),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => fitting.fit_conversion(),
+        ("", "Secret") => fitting.fit_secret(),
+        ("", "Service") => fitting.fit_service(),
+        ("", "ServiceAccount") => fitting.fit_pull_secrets(),
+        ("", "PersistentVolumeClaim") => fitting.fit_storage(),
         _ => {}
     }
     fitting.fitted
 }
 
-impl Fitted {
+impl FittedObject {
     /// Returns the paths of all leftovers, which have to be claimed before the apply.
     #[must_use]
-    pub fn claims(&self) -> Vec<Path> {
+    pub fn claimed_paths(&self) -> Vec<ManagedPath> {
         let leftovers = self.leftovers.iter();
         leftovers.map(|leftover| leftover.path.clone()).collect()
     }
@@ -192,18 +192,18 @@ impl Fitted {
     /// Returns the object as it is sent, but with the live values of all groups with leftovers, so that the server can validate everything
     /// else in a dry run.
     #[must_use]
-    pub fn bridged(&self, live: &Value) -> Value {
+    pub fn bridge(&self, live: &Value) -> Value {
         let mut object = Value::clone(&self.object);
         for group in &self.groups {
-            group.copy(live, &mut object);
+            group.copy_members(live, &mut object);
         }
         object
     }
 
     /// Replaces the live values of the groups in the server's answer to the bridged object, so that it shows what the apply will leave.
-    pub fn cross(&self, answer: &mut Value) {
+    pub fn apply_bridged_groups(&self, answer: &mut Value) {
         for group in &self.groups {
-            group.copy(&self.object, answer);
+            group.copy_members(&self.object, answer);
             if group.at.get(&self.object).is_none()
                 && group
                     .at
@@ -217,11 +217,11 @@ impl Fitted {
     }
 }
 
-impl Group {
+impl FieldGroup {
     /// Replaces the members of `to` with those of `from`.
-    fn copy(&self, from: &Value, to: &mut Value) {
+    fn copy_members(&self, from: &Value, to: &mut Value) {
         let from = self.at.get(from);
-        let Some(to) = self.at.make(to) else {
+        let Some(to) = self.at.get_or_create(to) else {
             return;
         };
         for member in &self.members {
@@ -233,26 +233,26 @@ impl Group {
     }
 }
 
-struct Fitting<'a> {
+struct Fitter<'a> {
     wanted: &'a Value,
     live: &'a Value,
     entries: &'a [Value],
     manager: &'a str,
-    fitted: Fitted,
+    fitted: FittedObject,
 }
 
-impl Fitting<'_> {
-    fn others(&self, path: &Path) -> Vec<(String, Option<String>)> {
+impl Fitter<'_> {
+    fn others(&self, path: &ManagedPath) -> Vec<(String, Option<String>)> {
         other_owners(self.entries, path, self.manager)
     }
 
-    fn is_ours(&self, path: &Path) -> bool {
-        path.is_in(&managed_fields::owned(self.entries, self.manager))
+    fn is_ours(&self, path: &ManagedPath) -> bool {
+        path.is_in(&managed_fields::owned_fields(self.entries, self.manager))
     }
 
     /// Marks live members of the object at `at` that are not desired as leftovers. Members that only the installation owns are skipped,
     /// because the apply removes them anyway.
-    fn drop_rest(&mut self, at: &Path, members: &[&str], is_ours_to_drop: bool) {
+    fn drop_unwanted(&mut self, at: &ManagedPath, members: &[&str], is_ours_to_drop: bool) {
         let wanted = at.get(self.wanted);
         let is_wanted = |member: &&&str| wanted.is_some_and(|wanted| is_set(wanted.get(member)));
         let mut found = Vec::new();
@@ -263,7 +263,7 @@ impl Fitting<'_> {
             };
             let owners = self.others(&path);
             if !owners.is_empty() || !self.is_ours(&path) {
-                found.push(Leftover {
+                found.push(LeftoverField {
                     live: live.clone(),
                     path,
                     owners,
@@ -273,7 +273,7 @@ impl Fitting<'_> {
         }
         if !found.is_empty() {
             self.fitted.leftovers.extend(found);
-            self.fitted.groups.push(Group {
+            self.fitted.groups.push(FieldGroup {
                 at: at.clone(),
                 members: members.iter().map(|&member| member.to_owned()).collect(),
             });
@@ -281,33 +281,33 @@ impl Fitting<'_> {
     }
 
     /// Handles a union: if the manifest sets one of these members of the object at `at`, the others have to be removed.
-    fn one_of(&mut self, at: &Path, members: &[&str]) {
+    fn fit_union(&mut self, at: &ManagedPath, members: &[&str]) {
         let wanted = at.get(self.wanted);
         let sets = |member: &&str| wanted.is_some_and(|wanted| is_set(wanted.get(member)));
         if members.iter().any(sets) {
-            self.drop_rest(at, members, false);
+            self.drop_unwanted(at, members, false);
         }
     }
 
-    fn strategy(&mut self, at: &Path) {
+    fn fit_strategy(&mut self, at: &ManagedPath) {
         let kind = at.field("type").get(self.wanted).and_then(Value::as_str);
         if kind.is_some_and(|kind| kind != "RollingUpdate") {
-            self.drop_rest(at, &["type", "rollingUpdate"], false);
+            self.drop_unwanted(at, &["type", "rollingUpdate"], false);
         }
     }
 
-    fn pods(&mut self, at: &Path) {
+    fn fit_pods(&mut self, at: &ManagedPath) {
         // An account that the manifest drops would stay under its other name. An account that other managers set is theirs.
         let is_theirs = ACCOUNT
             .iter()
             .any(|name| !self.others(&at.field(name)).is_empty());
         let is_named = is_set(at.field("serviceAccountName").get(self.wanted));
         if !is_theirs && !is_named {
-            self.drop_rest(at, &ACCOUNT, false);
+            self.drop_unwanted(at, &ACCOUNT, false);
         }
         // core/v1 VolumeSource: "Only one of its members may be specified. If not specified, the Volume is implied to be an EmptyDir".
         let volumes = at.field("volumes");
-        for (name, volume) in named(&volumes, self.wanted) {
+        for (name, volume) in items_by_name(&volumes, self.wanted) {
             let item = volumes.item(name);
             let live = item.get(self.live).and_then(Value::as_object);
             let keys = volume.keys().chain(live.into_iter().flat_map(Map::keys));
@@ -317,28 +317,28 @@ impl Fitting<'_> {
                 .collect();
             sources.sort_unstable();
             sources.dedup();
-            self.one_of(&item, &sources);
+            self.fit_union(&item, &sources);
         }
         for list in ["initContainers", "containers"] {
             let list = at.field(list);
-            for (name, container) in named(&list, self.wanted) {
-                self.container(&list.item(name), container);
+            for (name, container) in items_by_name(&list, self.wanted) {
+                self.fit_container(&list.item(name), container);
             }
         }
     }
 
-    fn container(&mut self, at: &Path, wanted: &Map<String, Value>) {
+    fn fit_container(&mut self, at: &ManagedPath, wanted: &Map<String, Value>) {
         for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-            self.one_of(&at.field(probe), &HANDLERS);
+            self.fit_union(&at.field(probe), &HANDLERS);
         }
         for hook in ["postStart", "preStop"] {
-            self.one_of(&at.fields(&["lifecycle", hook]), &HANDLERS);
+            self.fit_union(&at.fields(&["lifecycle", hook]), &HANDLERS);
         }
         let env = at.field("env");
-        for (name, _) in named(&env, self.wanted) {
+        for (name, _) in items_by_name(&env, self.wanted) {
             let item = env.item(name);
-            self.one_of(&item, &VALUE);
-            self.one_of(&item.field("valueFrom"), &SOURCES);
+            self.fit_union(&item, &VALUE);
+            self.fit_union(&item.field("valueFrom"), &SOURCES);
         }
         // core/v1 Container.ImagePullPolicy: "Defaults to Always if :latest tag is specified, or IfNotPresent otherwise", once.
         let policy = at.field("imagePullPolicy");
@@ -349,22 +349,22 @@ impl Fitting<'_> {
             && self.others(&policy).is_empty()
             && live != default_pull_policy(image)
         {
-            self.drop_rest(at, &["imagePullPolicy"], false);
+            self.drop_unwanted(at, &["imagePullPolicy"], false);
         }
     }
 
-    fn webhooks(&mut self) {
-        let webhooks = Path::default().field("webhooks");
-        for (name, _) in named(&webhooks, self.wanted) {
+    fn fit_webhooks(&mut self) {
+        let webhooks = ManagedPath::default().field("webhooks");
+        for (name, _) in items_by_name(&webhooks, self.wanted) {
             let item = webhooks.item(name);
-            self.one_of(&item.field("clientConfig"), &["service", "url"]);
+            self.fit_union(&item.field("clientConfig"), &["service", "url"]);
             for selector in ["namespaceSelector", "objectSelector"] {
                 let path = item.field(selector);
                 let (live, wanted) = (path.get(self.live), path.get(self.wanted));
                 if let (Some(live), Some(wanted)) = (live, wanted)
                     && is_grown_selector(live, wanted)
                 {
-                    self.leave(
+                    self.keep_live_value(
                         path.clone(),
                         live.clone(),
                         wanted.clone(),
@@ -377,8 +377,8 @@ impl Fitting<'_> {
 
     /// apiextensions/v1 CustomResourceConversion.Webhook: "Required when `strategy` is set to `Webhook`", and forbidden otherwise. The CA
     /// bundle that another client injected is removed with its webhook.
-    fn conversion(&mut self) {
-        let at = Path::default().fields(&["spec", "conversion"]);
+    fn fit_conversion(&mut self) {
+        let at = ManagedPath::default().fields(&["spec", "conversion"]);
         let strategy = |object| at.field("strategy").get(object).and_then(Value::as_str);
         let is_off = match strategy(self.wanted) {
             Some(strategy) => strategy != "Webhook",
@@ -386,21 +386,21 @@ impl Fitting<'_> {
             None => at.get(self.wanted).is_none_or(Value::is_null) && self.is_ours(&at),
         };
         if is_off && strategy(self.live) == Some("Webhook") {
-            self.drop_rest(&at, &["strategy", "webhook"], true);
+            self.drop_unwanted(&at, &["strategy", "webhook"], true);
         }
     }
 
     /// Handles keys that were applied as `stringData`: the server stored them in `data`, where they have no owner.
-    fn secret(&mut self) {
-        let data = Path::default().field("data");
-        let texts = Path::default().field("stringData");
+    fn fit_secret(&mut self) {
+        let data = ManagedPath::default().field("data");
+        let texts = ManagedPath::default().field("stringData");
         let live = data.get(self.live).and_then(Value::as_object);
         let stale: Vec<&str> = live
             .into_iter()
             .flat_map(Map::keys)
             .map(String::as_str)
             .filter(|key| {
-                let is_owned = |path: &Path| !self.others(path).is_empty();
+                let is_owned = |path: &ManagedPath| !self.others(path).is_empty();
                 !self.is_ours(&data.field(key))
                     && !is_owned(&data.field(key))
                     && !is_owned(&texts.field(key))
@@ -408,13 +408,13 @@ impl Fitting<'_> {
             .collect();
         // Without managedFields, the owners of the fields are unknown.
         if !self.entries.is_empty() {
-            self.drop_rest(&data, &stale, false);
+            self.drop_unwanted(&data, &stale, false);
         }
     }
 
     /// core/v1 ServiceSpec.ClusterIP: an update without one keeps that of the live Service (`patchAllocatedValues`), including `None`.
-    fn service(&mut self) {
-        let spec = Path::default().field("spec");
+    fn fit_service(&mut self) {
+        let spec = ManagedPath::default().field("spec");
         let field = |object, name: &str| spec.field(name).get(object).cloned();
         let is_headless = field(self.live, "clusterIP") == Some("None".into());
         let is_named = ["clusterIP", "clusterIPs"]
@@ -433,8 +433,8 @@ impl Fitting<'_> {
 
     /// core/v1 ServiceAccount.ImagePullSecrets: server-side apply treats the list as one value. OpenShift appends the account's own
     /// (`NAME-dockercfg-xxxxx`).
-    fn pull_secrets(&mut self) {
-        let path = Path::default().field("imagePullSecrets");
+    fn fit_pull_secrets(&mut self) {
+        let path = ManagedPath::default().field("imagePullSecrets");
         let names = |object| -> Option<Vec<&str>> {
             let items = path.get(object)?.as_array()?.iter();
             Some(
@@ -451,40 +451,46 @@ impl Fitting<'_> {
         if is_grown && wanted.iter().all(|name| live.contains(name)) {
             let value = |object| path.get(object).cloned().unwrap_or_default();
             let (live, wanted) = (value(self.live), value(self.wanted));
-            self.leave(path, live, wanted, "the platform appends to it");
+            self.keep_live_value(path, live, wanted, "the platform appends to it");
         }
     }
 
-    fn storage(&mut self) {
-        let path = Path::default().fields(&STORAGE);
+    fn fit_storage(&mut self) {
+        let path = ManagedPath::default().fields(&STORAGE);
         let size = |object| quantity::parse(path.get(object)?.as_str()?);
         if let (Some(live), Some(wanted)) = (size(self.live), size(self.wanted))
             && wanted < live
         {
             let value = |object| path.get(object).cloned().unwrap_or_default();
             let (live, wanted) = (value(self.live), value(self.wanted));
-            self.leave(path, live, wanted, "a claim never shrinks");
+            self.keep_live_value(path, live, wanted, "a claim never shrinks");
         }
     }
 
     /// `Scale.spec.replicas` is omitted if it is 0, so a client that scales to zero owns no field, and an apply finds no conflict.
-    fn replicas(&mut self, policy: &Policy) {
-        let path = Path::default().fields(&["spec", "replicas"]);
+    fn fit_replicas(&mut self, policy: &Policy) {
+        let path = ManagedPath::default().fields(&["spec", "replicas"]);
         let (Some(live), Some(wanted)) = (path.get(self.live), path.get(self.wanted)) else {
             return;
         };
         let is_zero = live.as_i64() == Some(0) && wanted.as_i64() != Some(0);
         let is_unowned =
             !self.entries.is_empty() && !self.is_ours(&path) && self.others(&path).is_empty();
-        if is_zero && is_unowned && policy.at(REPLICAS).0 == Conflicts::Yield {
+        if is_zero && is_unowned && policy.at(REPLICAS).0 == ConflictPolicy::Yield {
             let (live, wanted) = (live.clone(), wanted.clone());
-            self.leave(path, live, wanted, "another client scaled it to zero");
+            self.keep_live_value(path, live, wanted, "another client scaled it to zero");
         }
     }
 
     /// Keeps the live value of a field: omits it if the installation does not own it, and sends the live value if an apply without it would
     /// remove it.
-    fn leave(&mut self, path: Path, live: Value, wanted: Value, why: &'static str) {
+    fn keep_live_value(
+        &mut self,
+        path: ManagedPath,
+        live: Value,
+        wanted: Value,
+        why: &'static str,
+    ) {
         let is_ours = self.is_ours(&path);
         let owners = self.others(&path);
         let object = Arc::make_mut(&mut self.fitted.object);
@@ -493,7 +499,7 @@ impl Fitting<'_> {
         } else {
             path.remove(object);
         }
-        self.fitted.kept.push(Kept {
+        self.fitted.kept.push(KeptField {
             path,
             live,
             wanted,
@@ -505,20 +511,20 @@ impl Fitting<'_> {
 
 /// Returns the fields that the installation owned before an apply and does not own after it, and that stay because other managers own them.
 #[must_use]
-pub fn still_there(
+pub fn find_co_owned_fields(
     key: &ObjectKey,
     live: &Value,
     answer: &Value,
     manager: &str,
-) -> Vec<StillThere> {
+) -> Vec<CoOwnedField> {
     let entries = |object: &Value| {
         let entries = object.pointer("/metadata/managedFields");
         let entries = entries.and_then(Value::as_array);
         entries.cloned().unwrap_or_default()
     };
     let (before, after) = (entries(live), entries(answer));
-    let owned = |entries: &[Value]| managed_fields::owned(entries, manager);
-    let lost = path::lost(&owned(&before), &owned(&after));
+    let owned = |entries: &[Value]| managed_fields::owned_fields(entries, manager);
+    let lost = path::find_lost_paths(&owned(&before), &owned(&after));
     let found = lost.into_iter().filter_map(|path| {
         let value = path.get(answer)?.clone();
         let owners = other_owners(&after, &path, manager);
@@ -528,7 +534,7 @@ pub fn still_there(
         let is_theirs = field.ends_with(".caBundle")
             || (field == REPLICAS && owners.iter().any(|owner| owner.ends_with("/scale")))
             || (key.kind == "ClusterRole" && answer.get("aggregationRule").is_some());
-        (!owners.is_empty() && !is_theirs).then_some(StillThere {
+        (!owners.is_empty() && !is_theirs).then_some(CoOwnedField {
             path,
             value,
             owners,
@@ -542,8 +548,8 @@ fn is_set(value: Option<&Value>) -> bool {
 }
 
 /// Returns the named items of a list.
-fn named<'a>(
-    list: &Path,
+fn items_by_name<'a>(
+    list: &ManagedPath,
     object: &'a Value,
 ) -> impl Iterator<Item = (&'a str, &'a Map<String, Value>)> + use<'a> {
     let items = list.get(object).and_then(Value::as_array);
@@ -576,7 +582,7 @@ fn is_grown_selector(live: &Value, wanted: &Value) -> bool {
     let mut more = had.iter().filter(|one| !wants.contains(one)).peekable();
     let is_of_platform = |one: &Value| {
         let key = one.get("key").and_then(Value::as_str);
-        key.is_some_and(|key| OF_PLATFORMS.contains(&key))
+        key.is_some_and(|key| PLATFORM_LABELS.contains(&key))
     };
     labels(live) == labels(wanted)
         && wants.iter().all(|one| had.contains(one))

@@ -12,7 +12,7 @@ use common::entrance;
 use common::manifest::key::ObjectKey;
 
 /// Prefix of the annotation that kops sets on the namespace of an add-on; the name of the add-on follows.
-const KOPS: &str = "addons.k8s.io/";
+const KOPS_PREFIX: &str = "addons.k8s.io/";
 /// Annotation of `kubectl apply`: the manifest that it last applied.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Annotation that Helm sets on the objects of a release: its name. [`release`] reads it together with the namespace.
@@ -22,7 +22,7 @@ pub const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 /// Label that kapp sets on the objects of an application.
 pub const KAPP_APP: &str = "kapp.k14s.io/app";
 /// Labels that commonly name an app, best first.
-const APP: [&str; 5] = [
+const APP_LABELS: [&str; 5] = [
     "app.kubernetes.io/part-of",
     "app.kubernetes.io/instance",
     "app.kubernetes.io/name",
@@ -32,7 +32,7 @@ const APP: [&str; 5] = [
 
 /// The marks of a live object that show which tool created it.
 #[derive(Clone, Debug, Default)]
-pub struct Marked {
+pub struct MarkedObject {
     /// The object.
     pub key: ObjectKey,
     /// Its labels.
@@ -77,7 +77,7 @@ impl FoundBy {
 /// An add-on, release, application or app that another tool installed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Install {
+pub struct ForeignInstall {
     /// The marks by which it was found.
     pub found_by: FoundBy,
     /// Name of the add-on, release, application or app.
@@ -99,30 +99,30 @@ pub struct Install {
     pub namespaces: BTreeSet<String>,
 }
 
-impl Install {
+impl ForeignInstall {
     /// Whether its own name or that of its chart is `addon`.
     #[must_use]
-    pub fn is_of(&self, addon: &str) -> bool {
+    pub fn is_addon(&self, addon: &str) -> bool {
         self.name == addon || self.chart.as_deref() == Some(addon)
     }
 
     /// Whether it has objects in this namespace, or only cluster-scoped ones.
     #[must_use]
-    pub fn is_in(&self, namespace: &str) -> bool {
+    pub fn is_in_namespace(&self, namespace: &str) -> bool {
         self.namespaces.is_empty() || self.namespaces.contains(namespace)
     }
 }
 
 /// Reads the Helm release that the marks of an object name. Returns `None` if one of them is missing.
 #[must_use]
-pub fn release<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<HelmRelease> {
+pub fn read_helm_release<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<HelmRelease> {
     Some(HelmRelease {
         name: annotation(HELM_NAME)?.to_owned(),
         namespace: annotation(HELM_NAMESPACE)?.to_owned(),
     })
 }
 
-impl fmt::Display for Install {
+impl fmt::Display for ForeignInstall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match &self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name),
@@ -140,23 +140,23 @@ impl fmt::Display for Install {
 }
 
 /// Returns the Helm releases (`shop/web`) whose records of this installation's objects were not set aside (semantics 12.12).
-pub fn open_releases(record: &AddonInstallation) -> impl Iterator<Item = String> + '_ {
+pub fn list_open_releases(record: &AddonInstallation) -> impl Iterator<Item = String> + '_ {
     let former = record.status.iter().flat_map(|status| &status.former);
     let open = former.filter(|one| one.tool == FormerTool::Helm && !one.is_set_aside);
     open.map(|one| format!("{}/{}", one.namespace, one.name))
 }
 
 /// Identity of an install: marks, namespace and name.
-type Identity = (FoundBy, Option<String>, String);
+type InstallIdentity = (FoundBy, Option<String>, String);
 
 /// Groups objects by the install that they belong to. Objects of the installations in `owners` (owner labels) are left out.
 #[must_use]
-pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
-    let mut found: BTreeMap<Identity, Install> = BTreeMap::new();
-    let mut parts: BTreeSet<Identity> = BTreeSet::new();
+pub fn find_installs(objects: &[MarkedObject], owners: &BTreeSet<String>) -> Vec<ForeignInstall> {
+    let mut found: BTreeMap<InstallIdentity, ForeignInstall> = BTreeMap::new();
+    let mut parts: BTreeSet<InstallIdentity> = BTreeSet::new();
     let mut kops: BTreeMap<String, Option<String>> = BTreeMap::new();
     for object in objects {
-        for install in of_kops(object) {
+        for install in read_kops_addons(object) {
             kops.insert(install.name.clone(), install.namespace.clone());
             let identity = (
                 FoundBy::Kops,
@@ -167,25 +167,27 @@ pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
         }
     }
     for object in objects {
-        let Some((found_by, namespace, name)) = identity(object, owners, &kops) else {
+        let Some((found_by, namespace, name)) = identify(object, owners, &kops) else {
             continue;
         };
         let label = |name: &str| object.labels.get(name).filter(|value| !value.is_empty());
         let chart = label("helm.sh/chart").filter(|_| found_by == FoundBy::Helm);
-        let chart = chart.and_then(|chart| of_chart(chart));
+        let chart = chart.and_then(|chart| parse_chart_label(chart));
         let version = chart.map(|(_, version)| version.to_owned());
         let version = version.or_else(|| label("app.kubernetes.io/version").cloned());
         let identity = (found_by, namespace.clone(), name.clone());
-        let install = found.entry(identity.clone()).or_insert_with(|| Install {
-            found_by,
-            name,
-            namespace,
-            version: None,
-            chart: None,
-            channel: None,
-            objects: 0,
-            namespaces: BTreeSet::new(),
-        });
+        let install = found
+            .entry(identity.clone())
+            .or_insert_with(|| ForeignInstall {
+                found_by,
+                name,
+                namespace,
+                version: None,
+                chart: None,
+                channel: None,
+                objects: 0,
+                namespaces: BTreeSet::new(),
+            });
         install.objects += 1;
         install.namespaces.extend(object.key.namespace.clone());
         install.version = install.version.take().or(version);
@@ -206,7 +208,7 @@ pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
 
 /// Splits the label of a chart into name and version, `web-server-1.0.0-rc.1`: the version is the first part that looks like one. The label
 /// has `_` instead of `+`.
-fn of_chart(chart: &str) -> Option<(&str, &str)> {
+fn parse_chart_label(chart: &str) -> Option<(&str, &str)> {
     let is_version = |text: &str| {
         let number = text.trim_start_matches('v').split('.').next();
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -221,17 +223,17 @@ fn of_chart(chart: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads the add-ons that kops recorded on a namespace.
-fn of_kops(object: &Marked) -> impl Iterator<Item = Install> + '_ {
+fn read_kops_addons(object: &MarkedObject) -> impl Iterator<Item = ForeignInstall> + '_ {
     let is_namespace = object.key.group.is_empty() && object.key.kind == "Namespace";
     let noted = object.annotations.iter().filter(move |_| is_namespace);
     noted.filter_map(|(annotation, value)| {
-        let name = annotation.strip_prefix(KOPS)?;
+        let name = annotation.strip_prefix(KOPS_PREFIX)?;
         let noted: Value = entrance::from_str(value).ok()?;
         let text = |field: &str| {
             let text = noted.get(field)?.as_str()?;
             (!text.is_empty()).then(|| text.to_owned())
         };
-        Some(Install {
+        Some(ForeignInstall {
             found_by: FoundBy::Kops,
             name: name.to_owned(),
             namespace: Some(object.key.name.clone()),
@@ -246,16 +248,16 @@ fn of_kops(object: &Marked) -> impl Iterator<Item = Install> + '_ {
 
 /// Returns the install that an object belongs to. The most specific mark decides, because tools that use kubectl leave its annotation as
 /// well.
-fn identity(
-    object: &Marked,
+fn identify(
+    object: &MarkedObject,
     owners: &BTreeSet<String>,
     kops: &BTreeMap<String, Option<String>>,
-) -> Option<Identity> {
+) -> Option<InstallIdentity> {
     let label = |name: &str| object.labels.get(name);
     let annotation = |name: &str| object.annotations.get(name);
     let here = || object.key.namespace.clone();
     let app = || {
-        let named = APP.iter().find_map(|name| label(name));
+        let named = APP_LABELS.iter().find_map(|name| label(name));
         named.unwrap_or(&object.key.name).clone()
     };
     if let Some(owner) = label(LABEL_OWNER) {
@@ -292,14 +294,14 @@ mod tests {
         name: &str,
         labels: &[(&str, &str)],
         annotations: &[(&str, &str)],
-    ) -> Marked {
+    ) -> MarkedObject {
         let map = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
             pairs
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect()
         };
-        Marked {
+        MarkedObject {
             key: ObjectKey {
                 kind: kind.to_owned(),
                 namespace: (kind != "Namespace").then(|| "shop".to_owned()),
@@ -312,7 +314,7 @@ mod tests {
     }
 
     /// Objects of every tool, and one without a mark.
-    fn objects() -> Vec<Marked> {
+    fn objects() -> Vec<MarkedObject> {
         let last = (LAST_APPLIED, "");
         let helm = [
             ("meta.helm.sh/release-name", "web"),
@@ -401,7 +403,7 @@ mod tests {
             ("web-latest", Some(("web", "latest"))),
             ("web", None),
         ] {
-            assert_eq!(of_chart(label), expected, "{label}");
+            assert_eq!(parse_chart_label(label), expected, "{label}");
         }
     }
 
@@ -409,7 +411,7 @@ mod tests {
     fn the_most_precise_mark_decides() {
         let objects = objects();
         let owners = BTreeSet::from(["there".to_owned()]);
-        let found = installs(&objects, &owners);
+        let found = find_installs(&objects, &owners);
         let lines = found.iter().map(|one| {
             let version = one.version.as_deref().unwrap_or("-");
             let namespace = one.namespace.as_deref().unwrap_or("-");
@@ -436,6 +438,6 @@ mod tests {
             Some("https://example.org/index.yaml")
         );
         assert_eq!(found[1].chart.as_deref(), Some("web-server"));
-        assert!(found[1].is_in("shop") && !found[1].is_in("elsewhere"));
+        assert!(found[1].is_in_namespace("shop") && !found[1].is_in_namespace("elsewhere"));
     }
 }

@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 use crate::found::{HELM_NAME, LAST_APPLIED};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::entrance;
-use common::manifest::managed_fields::former::tool;
+use common::manifest::managed_fields::former::tool_name;
 
 /// A kind of Argo CD or Flux whose objects apply other objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kind {
+pub struct GitOpsKind {
     /// Its API group.
     pub group: &'static str,
     /// Its name.
@@ -22,17 +22,17 @@ pub struct Kind {
     words: &'static str,
 }
 
-const APPLICATION: Kind = Kind {
+const APPLICATION: GitOpsKind = GitOpsKind {
     group: "argoproj.io",
     kind: "Application",
     words: "Argo CD application",
 };
-const KUSTOMIZATION: Kind = Kind {
+const KUSTOMIZATION: GitOpsKind = GitOpsKind {
     group: "kustomize.toolkit.fluxcd.io",
     kind: "Kustomization",
     words: "Flux Kustomization",
 };
-const RELEASE: Kind = Kind {
+const RELEASE: GitOpsKind = GitOpsKind {
     group: "helm.toolkit.fluxcd.io",
     kind: "HelmRelease",
     words: "Flux HelmRelease",
@@ -43,7 +43,7 @@ const INSTANCE: &str = "argocd.argoproj.io/instance";
 /// Label that Argo CD used by default before 3.0. Every Helm chart sets it as well, so it proves nothing by itself.
 const COMMON_INSTANCE: &str = "app.kubernetes.io/instance";
 /// Field managers of Argo CD and Flux, each with the kind of the object that applies.
-const MANAGERS: [(&str, Kind); 4] = [
+const MANAGERS: [(&str, GitOpsKind); 4] = [
     ("argocd-controller", APPLICATION),
     ("argocd-application-controller", APPLICATION),
     ("kustomize-controller", KUSTOMIZATION),
@@ -52,21 +52,21 @@ const MANAGERS: [(&str, Kind); 4] = [
 
 /// An Argo CD or Flux object that applies another one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reconciler {
+pub struct GitOpsReconciler {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: GitOpsKind,
     /// Its namespace; `None` means any.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
 }
 
-impl Reconciler {
+impl GitOpsReconciler {
     /// Returns the Argo CD and Flux objects that the marks of an object name, the most certain first. They may no longer exist. The label
     /// that charts set as well counts only if one of `managers`, the field managers of the object, is Argo CD, or if the object has the
     /// annotation of kubectl's apply, which old versions of Argo CD used, and none of Helm.
     #[must_use]
-    pub fn named_by<'a>(
+    pub fn from_marks<'a>(
         labels: &BTreeMap<String, String>,
         annotations: &BTreeMap<String, String>,
         managers: impl IntoIterator<Item = &'a str>,
@@ -116,7 +116,7 @@ impl Reconciler {
     }
 }
 
-impl fmt::Display for Reconciler {
+impl fmt::Display for GitOpsReconciler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.namespace {
             Some(namespace) => write!(f, "{} {namespace}/{}", self.kind.words, self.name),
@@ -129,7 +129,7 @@ impl fmt::Display for Reconciler {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LiveReconciler {
     /// The object, as the marks name it.
-    pub reconciler: Reconciler,
+    pub reconciler: GitOpsReconciler,
     /// Its namespace; `None` if unknown.
     pub namespace: Option<String>,
     /// Whether it was read. Otherwise it may not be read, and counts as live.
@@ -140,8 +140,8 @@ impl LiveReconciler {
     /// Returns the command that suspends the object, so that it neither applies its objects again nor deletes them when it is deleted. A
     /// suspended Flux object leaves its objects; Argo CD deletes those of an application that has its finalizer.
     #[must_use]
-    pub fn suspension(&self) -> String {
-        let Reconciler { kind, name, .. } = &self.reconciler;
+    pub fn suspend_command(&self) -> String {
+        let GitOpsReconciler { kind, name, .. } = &self.reconciler;
         let namespace = self.namespace.as_deref().unwrap_or("NAMESPACE");
         let patch = if *kind == APPLICATION {
             r#"{"metadata":{"finalizers":null},"spec":{"syncPolicy":{"automated":null}}}"#
@@ -168,15 +168,15 @@ impl fmt::Display for LiveReconciler {
 
 /// The Argo CD or Flux object that applies the spec of an installation from Git.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Owner {
+pub struct GitOpsOwner {
     /// The object, or the tool if no mark names the object: `Argo CD application shop`.
     pub by: String,
-    set: Vec<Set>,
+    set: Vec<OwnedFields>,
 }
 
 /// The fields of a spec that a tool sets.
 #[derive(Clone, Debug, PartialEq)]
-enum Set {
+enum OwnedFields {
     /// The managed fields, as `fieldsV1`.
     Fields(Value),
     /// The spec that client-side apply last sent. The managed fields of an object's creator would also include what the server filled in.
@@ -185,7 +185,7 @@ enum Set {
 
 /// Reduces the managedFields of a record to the managers that set its spec, with fields only for those that [`Owner::of`] needs: for a
 /// thousand records, the rest takes megabytes.
-pub fn keep_writers(managers: &mut Vec<ManagedFieldsEntry>) {
+pub fn keep_spec_writers(managers: &mut Vec<ManagedFieldsEntry>) {
     managers.retain(|entry| {
         let is_main = entry.subresource.as_deref().is_none_or(str::is_empty);
         let fields = entry.fields_v1.as_ref();
@@ -199,13 +199,13 @@ pub fn keep_writers(managers: &mut Vec<ManagedFieldsEntry>) {
     }
 }
 
-impl Owner {
+impl GitOpsOwner {
     /// Finds the owner by the field managers of the record's spec. It does not check that the object exists, because Argo CD may run in
     /// another cluster.
     #[must_use]
-    pub fn of(record: &AddonInstallation) -> Option<Self> {
+    pub fn from_record(record: &AddonInstallation) -> Option<Self> {
         let metadata = &record.metadata;
-        let mut found: Option<(&str, Kind)> = None;
+        let mut found: Option<(&str, GitOpsKind)> = None;
         let mut set = Vec::new();
         for entry in metadata.managed_fields.iter().flatten() {
             let name = entry.manager.as_deref().unwrap_or_default();
@@ -215,8 +215,10 @@ impl Owner {
             if let (Some(known), Some(spec), true) = (known, spec, is_main) {
                 found = found.or(Some(*known));
                 let is_update = entry.operation.as_deref() == Some("Update");
-                let noted = is_update.then(|| last_applied(record)).flatten();
-                set.push(noted.map_or_else(|| Set::Fields(spec.clone()), Set::Applied));
+                let noted = is_update.then(|| last_applied_spec(record)).flatten();
+                set.push(
+                    noted.map_or_else(|| OwnedFields::Fields(spec.clone()), OwnedFields::Applied),
+                );
             }
         }
         let (manager, kind) = found?;
@@ -225,10 +227,10 @@ impl Owner {
         let annotations = metadata.annotations.as_ref().unwrap_or(&none);
         let managers = metadata.managed_fields.iter().flatten();
         let managers = managers.filter_map(|entry| entry.manager.as_deref());
-        let named = Reconciler::named_by(labels, annotations, managers);
+        let named = GitOpsReconciler::from_marks(labels, annotations, managers);
         let named = named.into_iter().find(|one| one.kind == kind);
         Some(Self {
-            by: named.map_or_else(|| tool(manager).to_owned(), |one| one.to_string()),
+            by: named.map_or_else(|| tool_name(manager).to_owned(), |one| one.to_string()),
             set,
         })
     }
@@ -238,8 +240,8 @@ impl Owner {
     pub fn sets(&self, path: &[String]) -> bool {
         self.set.iter().any(|set| {
             let (mut at, prefix) = match set {
-                Set::Fields(set) => (set, "f:"),
-                Set::Applied(spec) => (spec, ""),
+                OwnedFields::Fields(set) => (set, "f:"),
+                OwnedFields::Applied(spec) => (spec, ""),
             };
             for name in path {
                 match at.get(format!("{prefix}{name}")) {
@@ -254,7 +256,7 @@ impl Owner {
 }
 
 /// Reads the spec that client-side apply last sent.
-fn last_applied(record: &AddonInstallation) -> Option<Value> {
+fn last_applied_spec(record: &AddonInstallation) -> Option<Value> {
     let annotations = record.metadata.annotations.as_ref()?;
     let mut applied: Value = entrance::from_str(annotations.get(LAST_APPLIED)?).ok()?;
     applied.get_mut("spec").map(Value::take)
@@ -262,16 +264,16 @@ fn last_applied(record: &AddonInstallation) -> Option<Value> {
 
 /// Returns the paths at which two specs differ. Lists are compared as a whole.
 #[must_use]
-pub fn edits(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<Vec<String>> {
+pub fn diff_specs(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<Vec<String>> {
     let json = |spec| serde_json::to_value(spec).unwrap_or_default();
     let mut found = Vec::new();
-    compare(&json(from), &json(to), &mut Vec::new(), &mut found);
+    collect_differences(&json(from), &json(to), &mut Vec::new(), &mut found);
     found
 }
 
 /// Like [`edits`], but lists each value under its own path, even if a whole map was added or removed.
 #[must_use]
-pub fn edits_by_value(
+pub fn diff_specs_by_value(
     from: &AddonInstallationSpec,
     to: &AddonInstallationSpec,
 ) -> Vec<Vec<String>> {
@@ -281,7 +283,7 @@ pub fn edits_by_value(
         add_maps(values, other.values.as_ref().unwrap_or(&Value::Null));
         spec
     };
-    edits(&with_maps_of(from, to), &with_maps_of(to, from))
+    diff_specs(&with_maps_of(from, to), &with_maps_of(to, from))
 }
 
 /// Adds to `values`, as empty maps, the non-empty maps that only `other` has. A map without values is reported itself.
@@ -297,7 +299,12 @@ fn add_maps(values: &mut Value, other: &Value) {
 }
 
 /// Collects the paths at which two values differ. The recursion depth is bounded by that of the object.
-fn compare(from: &Value, to: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+fn collect_differences(
+    from: &Value,
+    to: &Value,
+    path: &mut Vec<String>,
+    found: &mut Vec<Vec<String>>,
+) {
     let (Value::Object(old), Value::Object(new)) = (from, to) else {
         if from != to {
             found.push(path.clone());
@@ -308,7 +315,7 @@ fn compare(from: &Value, to: &Value, path: &mut Vec<String>, found: &mut Vec<Vec
     for name in old.keys().chain(added) {
         path.push(name.clone());
         let of = |all: &Map<String, Value>| all.get(name).cloned().unwrap_or_default();
-        compare(&of(old), &of(new), path, found);
+        collect_differences(&of(old), &of(new), path, found);
         path.pop();
     }
 }

@@ -25,25 +25,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::desired::Desired;
-use annotations::Wishes;
+use annotations::OrderAnnotations;
 use common::manifest::key::ObjectKey;
 pub use cycle::Cycle;
-use draft::Draft;
-use weak::Weak;
+use draft::GraphDraft;
+use weak::SoftEdges;
 
 /// The order of one command. It has no cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Graph {
     /// In the order in which they begin if no edge decides: rank, then position in the manifest, then key.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
     /// Sorted, without duplicates.
     pub edges: Vec<Edge>,
 }
 
 /// One add-on of a command.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct GraphPart<'a> {
     /// Name of its installation, for display.
     pub name: &'a str,
     /// Its desired objects.
@@ -54,11 +54,11 @@ pub struct Part<'a> {
 
 /// An object that gives up something, with its own apply, that another object needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Held<'a> {
+pub struct ResourceHandover<'a> {
     /// The object that gives it up.
     pub holder: &'a ObjectKey,
     /// The object that gets it.
-    pub heir: &'a ObjectKey,
+    pub receiver: &'a ObjectKey,
 }
 
 /// Index into [`Graph::nodes`].
@@ -69,7 +69,7 @@ impl Graph {
     ///
     /// # Errors
     /// [`Cycle`].
-    pub fn new(parts: &[Part<'_>]) -> Result<Self, Cycle> {
+    pub fn new(parts: &[GraphPart<'_>]) -> Result<Self, Cycle> {
         Self::with_holders(parts, &[])
     }
 
@@ -77,32 +77,37 @@ impl Graph {
     ///
     /// # Errors
     /// [`Cycle`].
-    pub fn with_holders(parts: &[Part<'_>], held: &[Held<'_>]) -> Result<Self, Cycle> {
-        let mut draft = Draft::new(parts);
-        members::definitions(&mut draft);
-        members::namespaces(&mut draft);
-        references::references(&mut draft);
-        rights::rights(&mut draft);
+    pub fn with_holders(
+        parts: &[GraphPart<'_>],
+        held: &[ResourceHandover<'_>],
+    ) -> Result<Self, Cycle> {
+        let mut draft = GraphDraft::new(parts);
+        members::add_definition_edges(&mut draft);
+        members::add_namespace_edges(&mut draft);
+        references::add_reference_edges(&mut draft);
+        rights::add_rights_edges(&mut draft);
         let objects = draft.objects();
-        let wishes: BTreeMap<NodeId, Wishes> = objects
-            .filter_map(|(id, item)| Some((id, Wishes::of(item.key, item.object)?)))
+        let wishes: BTreeMap<NodeId, OrderAnnotations> = objects
+            .filter_map(|(id, item)| {
+                Some((id, OrderAnnotations::from_object(item.key, item.object)?))
+            })
             .collect();
-        stages::stages(&mut draft, &wishes);
-        explicit::depends_on(&mut draft, &wishes);
-        explicit::change_rules(&mut draft, &wishes);
-        requires::gates(&mut draft);
-        let mut weak = Weak::new(&mut draft);
-        backends::backends(&mut weak);
-        policies::policies(&mut weak);
-        judges::api_services(&mut weak);
-        judges::judges(&mut weak);
-        held_before_heirs(&mut weak, held);
+        stages::add_stage_edges(&mut draft, &wishes);
+        explicit::add_depends_on_edges(&mut draft, &wishes);
+        explicit::add_change_rule_edges(&mut draft, &wishes);
+        requires::add_requires_gates(&mut draft);
+        let mut weak = SoftEdges::new(&mut draft);
+        backends::add_backend_edges(&mut weak);
+        policies::add_policy_edges(&mut weak);
+        judges::add_api_service_edges(&mut weak);
+        judges::add_webhook_edges(&mut weak);
+        add_handover_edges(&mut weak, held);
         draft.finish()
     }
 
     /// Returns the edges that lead from a node.
     #[must_use]
-    pub fn leads_to(&self, node: NodeId) -> &[Edge] {
+    pub fn edges_from(&self, node: NodeId) -> &[Edge] {
         let start = self.edges.partition_point(|edge| edge.from < node);
         let rest = self.edges.get(start..).unwrap_or_default();
         let length = rest.partition_point(|edge| edge.from == node);
@@ -110,22 +115,22 @@ impl Graph {
     }
 
     /// Returns the edges that lead to a node. This scans all edges: a caller that visits all nodes should count edges once instead.
-    pub fn needs(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
+    pub fn edges_into(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(move |edge| edge.to == node)
     }
 
     /// Returns the parts that come before `part`, wholly or with some of their objects, and why.
     #[must_use]
-    pub fn parts_before(&self, part: usize) -> BTreeMap<usize, BTreeSet<Reason>> {
+    pub fn parts_before(&self, part: usize) -> BTreeMap<usize, BTreeSet<EdgeReason>> {
         let part_of = |node: NodeId| match self.nodes.get(node) {
-            Some(Node::Object { part, .. }) => Some(*part),
-            Some(Node::Gate { .. }) | None => None,
+            Some(GraphNode::Object { part, .. }) => Some(*part),
+            Some(GraphNode::Gate { .. }) | None => None,
         };
         let into = self
             .edges
             .iter()
             .filter(|edge| part_of(edge.to) == Some(part));
-        let mut before: BTreeMap<usize, BTreeSet<Reason>> = BTreeMap::new();
+        let mut before: BTreeMap<usize, BTreeSet<EdgeReason>> = BTreeMap::new();
         let mut gates = BTreeSet::new();
         for edge in into {
             match part_of(edge.from) {
@@ -148,10 +153,10 @@ impl Graph {
 
     /// Returns the object of a node, if it belongs to the add-on `part`.
     #[must_use]
-    pub fn object_of(&self, node: NodeId, part: usize) -> Option<&ObjectKey> {
+    pub fn object_in_part(&self, node: NodeId, part: usize) -> Option<&ObjectKey> {
         match self.nodes.get(node)? {
-            Node::Object { part: of, key } if *of == part => Some(key),
-            Node::Object { .. } | Node::Gate { .. } => None,
+            GraphNode::Object { part: of, key } if *of == part => Some(key),
+            GraphNode::Object { .. } | GraphNode::Gate { .. } => None,
         }
     }
 
@@ -159,9 +164,9 @@ impl Graph {
     #[must_use]
     pub fn levels(&self) -> Vec<Vec<NodeId>> {
         let mut level = vec![0usize; self.nodes.len()];
-        for node in cycle::topological(self.nodes.len(), &self.edges) {
+        for node in cycle::topological_order(self.nodes.len(), &self.edges) {
             let next = level.get(node).map_or(0, |level| level + 1);
-            for edge in self.leads_to(node) {
+            for edge in self.edges_from(node) {
                 if let Some(level) = level.get_mut(edge.to) {
                     *level = next.max(*level);
                 }
@@ -178,7 +183,7 @@ impl Graph {
 /// A node of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Node {
+pub enum GraphNode {
     /// A desired object. Its key is unique in a graph, except that several add-ons may contain the same Namespace.
     Object {
         /// The index of its add-on in the command.
@@ -205,7 +210,7 @@ pub struct Edge {
     /// How far `from` has to come.
     pub until: Until,
     /// Why.
-    pub reason: Reason,
+    pub reason: EdgeReason,
 }
 
 /// How far the first object has to come before the second begins.
@@ -223,7 +228,7 @@ pub enum Until {
 /// The reason of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub enum EdgeReason {
     /// A CustomResourceDefinition and the objects of its kind.
     Definition,
     /// A Namespace and its members.
@@ -254,7 +259,7 @@ pub enum Reason {
     Requires,
 }
 
-impl std::fmt::Display for Node {
+impl std::fmt::Display for GraphNode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Object { key, .. } => write!(f, "{key}"),
@@ -263,7 +268,7 @@ impl std::fmt::Display for Node {
     }
 }
 
-impl Reason {
+impl EdgeReason {
     /// Returns the name of the reason in plans and drawings.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -286,7 +291,7 @@ impl Reason {
     }
 
     /// Returns the annotation or field that requests this order; `None` if the order follows from the objects.
-    fn written(self) -> Option<&'static str> {
+    fn source(self) -> Option<&'static str> {
         match self {
             Self::SyncWave => Some("annotation argocd.argoproj.io/sync-wave"),
             Self::DependsOn => Some("annotation config.kubernetes.io/depends-on"),
@@ -298,18 +303,22 @@ impl Reason {
     }
 }
 
-impl std::fmt::Display for Reason {
+impl std::fmt::Display for EdgeReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.word())
     }
 }
 
 /// Adds edges from objects that give up something that only one object can have to the objects that get it.
-fn held_before_heirs(weak: &mut Weak<'_, '_>, held: &[Held<'_>]) {
-    for Held { holder, heir } in held {
+fn add_handover_edges(weak: &mut SoftEdges<'_, '_>, held: &[ResourceHandover<'_>]) {
+    for ResourceHandover {
+        holder,
+        receiver: heir,
+    } in held
+    {
         if let Some(heir) = weak.draft.find(heir) {
             let holder = weak.draft.find(holder);
-            weak.into(holder, heir, Until::Applied, Reason::Holder);
+            weak.add_into(holder, heir, Until::Applied, EdgeReason::Holder);
         }
     }
 }

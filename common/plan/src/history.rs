@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{Verb, gitops};
-use common::api::catalogue::{AddonVersion, GitRef, at_digest};
+use common::api::catalogue::{AddonVersion, GitRef, with_digest};
 use common::api::installation::{
-    AddonInstallation, AddonInstallationSpec, AddonRef, Installed, Revision,
+    AddonInstallation, AddonInstallationSpec, AddonRef, HistoryEntry, Installed,
 };
 use common::api::names::ANNOTATION_DEFAULTED;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::manifest::digest;
 
 /// The maximum number of revisions to keep per installation.
-pub const KEPT: usize = 10;
+pub const MAX_REVISIONS: usize = 10;
 /// The verb of a rollback in records.
 pub const ROLLBACK: &str = Verb::Rollback.as_recorded();
 /// The maximum size of a revision, in bytes of JSON.
@@ -33,7 +33,7 @@ pub struct StoredRevision {
     #[serde(skip)]
     pub number: i64,
     /// The operation: its verb, what it installed, when and by whom, and how it ended.
-    pub operation: Revision,
+    pub operation: HistoryEntry,
     /// The revision that a rollback went back to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback_to: Option<i64>,
@@ -45,7 +45,7 @@ pub struct StoredRevision {
     /// The catalogue entry. Absent if the revision would be too large with it, or if the entry contains its manifest inline: that may be a
     /// Secret, and more people may read revisions than Secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entry: Option<Entry>,
+    pub entry: Option<CatalogueEntry>,
     /// Digest of the entry's version, to find it again in a catalogue.
     pub entry_digest: String,
 }
@@ -53,7 +53,7 @@ pub struct StoredRevision {
 /// A revision is too large even without its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {bytes} bytes, and {LARGEST} at most are kept of a revision")]
-pub struct TooLarge {
+pub struct RevisionTooLarge {
     /// Its size.
     pub bytes: usize,
 }
@@ -84,7 +84,7 @@ fn listed(kept: &[i64]) -> String {
 
 /// The differences between two revisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct RevisionChanges {
     /// Whether the version or id differs.
     pub version: bool,
     /// Whether the version is the same but its manifest differs.
@@ -96,10 +96,10 @@ pub struct Changes {
 impl StoredRevision {
     /// Creates the revision of an operation that ended. `wanted` is the record that the operation was to result in.
     #[must_use]
-    pub fn of(
-        operation: Revision,
+    pub fn new(
+        operation: HistoryEntry,
         wanted: &AddonInstallation,
-        entry: &Entry,
+        entry: &CatalogueEntry,
         rollback_to: Option<i64>,
     ) -> Self {
         let annotations = wanted.metadata.annotations.as_ref();
@@ -118,17 +118,17 @@ impl StoredRevision {
     ///
     /// # Errors
     /// [`TooLarge`] if it is too large even without the entry.
-    pub fn to_data(&self) -> Result<Value, TooLarge> {
+    pub fn to_data(&self) -> Result<Value, RevisionTooLarge> {
         let whole = json!(self);
-        if size(&whole) <= LARGEST {
+        if json_size(&whole) <= LARGEST {
             return Ok(whole);
         }
         let without = json!(Self {
             entry: None,
             ..self.clone()
         });
-        match size(&without) {
-            bytes if bytes > LARGEST => Err(TooLarge { bytes }),
+        match json_size(&without) {
+            bytes if bytes > LARGEST => Err(RevisionTooLarge { bytes }),
             _ => Ok(without),
         }
     }
@@ -137,7 +137,7 @@ impl StoredRevision {
     /// hash. Returns `None` if no entry is stored, or if it contains its manifest inline: this program stores no such entry, so another
     /// client wrote it.
     #[must_use]
-    pub fn entry_as_installed(&self) -> Option<Entry> {
+    pub fn entry_as_installed(&self) -> Option<CatalogueEntry> {
         let kept = self.entry.as_ref();
         let kept = kept.filter(|entry| entry.version.source.inline.is_none());
         let mut entry = kept?.clone();
@@ -150,9 +150,9 @@ impl StoredRevision {
             });
         }
         if let (Some(docker), Some(found)) = (&mut source.docker, &installed.resolved) {
-            docker.image = at_digest(&docker.image, found);
+            docker.image = with_digest(&docker.image, found);
         }
-        if digest::check(&installed.manifest_hash).is_ok() {
+        if digest::check_hash(&installed.manifest_hash).is_ok() {
             entry.version.manifest_hash = Some(installed.manifest_hash.clone());
         }
         Some(entry)
@@ -184,17 +184,18 @@ impl StoredRevision {
 
     /// Returns what this revision changed compared to the one before it.
     #[must_use]
-    pub fn changes_since(&self, before: &Self) -> Changes {
+    pub fn changes_since(&self, before: &Self) -> RevisionChanges {
         let (old, new) = (&before.operation.installed, &self.operation.installed);
         let version = (&old.version, &old.id) != (&new.version, &new.id);
-        let edits = gitops::edits_by_value(&unpinned(&before.spec), &unpinned(&self.spec));
+        let edits =
+            gitops::diff_specs_by_value(&without_pin(&before.spec), &without_pin(&self.spec));
         let mut fields: Vec<String> = edits.iter().map(|path| path.join(".")).collect();
         // A registry of the catalogue is not part of the spec.
         let registry = "registry".to_owned();
         if old.registry != new.registry && !fields.contains(&registry) {
             fields.push(registry);
         }
-        Changes {
+        RevisionChanges {
             version,
             manifest: !version && old.manifest_hash != new.manifest_hash,
             fields,
@@ -212,7 +213,8 @@ impl StoredRevision {
             registry: None,
             ..one.operation.installed.clone()
         };
-        state(self).is_same_target(&state(other)) && unpinned(&self.spec) == unpinned(&other.spec)
+        state(self).is_same_target(&state(other))
+            && without_pin(&self.spec) == without_pin(&other.spec)
     }
 }
 
@@ -228,7 +230,7 @@ pub fn entry_digest(version: &AddonVersion) -> String {
 ///
 /// # Errors
 /// [`NoRevision`].
-pub fn target(
+pub fn find_rollback_target(
     revisions: &[StoredRevision],
     asked: Option<i64>,
     is_interrupted: bool,
@@ -256,7 +258,7 @@ pub fn target(
 
 /// Finds the revision that resulted in what is `installed` now. `revisions` are newest first.
 #[must_use]
-pub fn of_installed<'a>(
+pub fn find_installed<'a>(
     revisions: &'a [StoredRevision],
     installed: &Installed,
 ) -> Option<&'a StoredRevision> {
@@ -275,7 +277,7 @@ pub fn is_interrupted(record: &AddonInstallation) -> bool {
 /// Whether an operation changed nothing compared to the one before it: a repair, or the same failure again. It gets no revision and no
 /// entry in the history, or a loop would push out all others.
 #[must_use]
-pub fn is_repeated(last: &Revision, now: &Revision, is_same_spec: bool) -> bool {
+pub fn is_repeated(last: &HistoryEntry, now: &HistoryEntry, is_same_spec: bool) -> bool {
     let is_same = last.installed.is_same_target(&now.installed);
     let is_repair = now.is_done() && last.is_done() && is_same_spec;
     let fails_again = !now.is_done() && !last.is_done();
@@ -286,22 +288,22 @@ pub fn is_repeated(last: &Revision, now: &Revision, is_same_spec: bool) -> bool 
 /// Whether a rollback holds an installation at the entry that it restored: until the spec changes, the loop installs no other entry
 /// (semantics 12.3). Repairs do not change this.
 #[must_use]
-pub fn is_held(record: &AddonInstallation) -> bool {
+pub fn is_held_by_rollback(record: &AddonInstallation) -> bool {
     let Some(status) = &record.status else {
         return false;
     };
-    let Some(installed) = status.installed.as_ref().map(content) else {
+    let Some(installed) = status.installed.as_ref().map(content_key) else {
         return false;
     };
     let history = status.history.iter();
-    let mut of_entry = history.take_while(|one| content(&one.installed) == installed);
+    let mut of_entry = history.take_while(|one| content_key(&one.installed) == installed);
     status.observed_generation == record.metadata.generation
         && of_entry.any(|one| one.verb == ROLLBACK)
 }
 
 /// Returns what an interrupted rollback was restoring, if the spec still asks for it.
 #[must_use]
-pub fn begun_rollback(record: &AddonInstallation) -> Option<&Installed> {
+pub fn interrupted_rollback_target(record: &AddonInstallation) -> Option<&Installed> {
     let operation = record.status.as_ref()?.operation.as_ref()?;
     let target = operation.target.as_ref()?;
     let reference = &record.spec.addon_ref;
@@ -315,26 +317,26 @@ pub fn begun_rollback(record: &AddonInstallation) -> Option<&Installed> {
 /// Finds the revision that an interrupted rollback was restoring, if the spec still asks for it: the one that resulted in exactly the
 /// target, else one with the same content. `revisions` are newest first.
 #[must_use]
-pub fn begun<'a>(
+pub fn find_interrupted_rollback<'a>(
     revisions: &'a [StoredRevision],
     record: &AddonInstallation,
 ) -> Option<&'a StoredRevision> {
-    let target = begun_rollback(record)?;
-    of_installed(revisions, target).or_else(|| of_content(revisions, target))
+    let target = interrupted_rollback_target(record)?;
+    find_installed(revisions, target).or_else(|| find_by_content(revisions, target))
 }
 
 /// Finds the newest revision that resulted in this content, whatever its values. `revisions` are newest first.
 #[must_use]
-pub fn of_content<'a>(
+pub fn find_by_content<'a>(
     revisions: &'a [StoredRevision],
     installed: &Installed,
 ) -> Option<&'a StoredRevision> {
     let mut done = revisions.iter().filter(|one| one.operation.is_done());
-    done.find(|one| content(&one.operation.installed) == content(installed))
+    done.find(|one| content_key(&one.operation.installed) == content_key(installed))
 }
 
 /// Returns the fields that identify the content of an entry.
-fn content(installed: &Installed) -> (&str, &str, &str) {
+fn content_key(installed: &Installed) -> (&str, &str, &str) {
     let Installed {
         version,
         id,
@@ -347,9 +349,9 @@ fn content(installed: &Installed) -> (&str, &str, &str) {
 /// Selects the oldest revisions to delete if there are more than [`KEPT`], except for the newest one that succeeded. `revisions` are newest
 /// first, each with whether it succeeded.
 #[must_use]
-pub fn surplus<T>(revisions: Vec<(T, bool)>) -> Vec<T> {
+pub fn select_surplus<T>(revisions: Vec<(T, bool)>) -> Vec<T> {
     let last_done = revisions.iter().position(|(_, is_done)| *is_done);
-    let count = revisions.len().saturating_sub(KEPT);
+    let count = revisions.len().saturating_sub(MAX_REVISIONS);
     let oldest = revisions.into_iter().enumerate().rev();
     oldest
         .filter(|(at, _)| Some(*at) != last_done)
@@ -359,7 +361,7 @@ pub fn surplus<T>(revisions: Vec<(T, bool)>) -> Vec<T> {
 }
 
 /// Returns a spec without the fields that pin it to a version.
-fn unpinned(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
+fn without_pin(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
     let mut spec = spec.clone();
     spec.addon_ref.version = None;
     spec.addon_ref.id = None;
@@ -367,7 +369,7 @@ fn unpinned(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
     spec
 }
 
-fn size(data: &Value) -> usize {
+fn json_size(data: &Value) -> usize {
     data.to_string().len()
 }
 

@@ -15,14 +15,14 @@ use common::manifest::key::ObjectKey;
 /// An object that holds a resource that another one needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub enum Holder {
+pub enum ResourceHolder {
     /// The plan prunes the holder. It is deleted before the other object is applied, which the user has to accept.
     Pruned(Deletion),
     /// The command applies the holder without the resource. It is applied before the other object.
     Applied(ObjectKey),
 }
 
-impl Holder {
+impl ResourceHolder {
     /// The object.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
@@ -35,7 +35,7 @@ impl Holder {
 
 /// A resource that only one object can hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Single {
+pub enum ExclusiveResource {
     /// A node port of Services, of any protocol.
     NodePort(u64),
     /// A cluster IP of Services.
@@ -44,7 +44,7 @@ pub enum Single {
     DefaultPriority,
 }
 
-impl fmt::Display for Single {
+impl fmt::Display for ExclusiveResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NodePort(port) => write!(f, "node port {port}"),
@@ -56,7 +56,7 @@ impl fmt::Display for Single {
 
 /// Returns the exclusive resources that an object holds or asks for.
 #[must_use]
-pub fn singles(key: &ObjectKey, object: &Value) -> BTreeSet<Single> {
+pub fn exclusive_resources(key: &ObjectKey, object: &Value) -> BTreeSet<ExclusiveResource> {
     match (key.group.as_str(), key.kind.as_str()) {
         ("", "Service") => {
             let spec = &object["spec"];
@@ -69,12 +69,12 @@ pub fn singles(key: &ObjectKey, object: &Value) -> BTreeSet<Single> {
             let addresses = addresses.filter_map(Value::as_str);
             let addresses = addresses.filter(|address| !matches!(*address, "" | "None"));
             ports
-                .map(Single::NodePort)
-                .chain(addresses.map(|address| Single::Address(address.to_owned())))
+                .map(ExclusiveResource::NodePort)
+                .chain(addresses.map(|address| ExclusiveResource::Address(address.to_owned())))
                 .collect()
         }
         ("scheduling.k8s.io", "PriorityClass") if object["globalDefault"] == true => {
-            BTreeSet::from([Single::DefaultPriority])
+            BTreeSet::from([ExclusiveResource::DefaultPriority])
         }
         _ => BTreeSet::new(),
     }
@@ -82,7 +82,7 @@ pub fn singles(key: &ObjectKey, object: &Value) -> BTreeSet<Single> {
 
 /// Returns the first cluster IP that a Service asks for.
 #[must_use]
-pub fn address<'a>(key: &ObjectKey, object: &'a Value) -> Option<&'a str> {
+pub fn requested_cluster_ip<'a>(key: &ObjectKey, object: &'a Value) -> Option<&'a str> {
     if (key.group.as_str(), key.kind.as_str()) != ("", "Service") {
         return None;
     }
@@ -94,20 +94,22 @@ pub fn address<'a>(key: &ObjectKey, object: &'a Value) -> Option<&'a str> {
 
 /// Whether applying `wanted` gives up a resource that the live object holds. A Service that names no node ports keeps its own.
 #[must_use]
-pub fn gives_up(single: &Single, key: &ObjectKey, wanted: &Value) -> bool {
-    let asked = singles(key, wanted);
+pub fn gives_up(single: &ExclusiveResource, key: &ObjectKey, wanted: &Value) -> bool {
+    let asked = exclusive_resources(key, wanted);
     match single {
-        Single::NodePort(_) => {
+        ExclusiveResource::NodePort(_) => {
             let is_exposed = matches!(
                 wanted["spec"]["type"].as_str(),
                 Some("NodePort" | "LoadBalancer")
             );
-            let names_ports = asked.iter().any(|it| matches!(it, Single::NodePort(_)));
+            let names_ports = asked
+                .iter()
+                .any(|it| matches!(it, ExclusiveResource::NodePort(_)));
             !asked.contains(single) && (names_ports || !is_exposed)
         }
         // It never changes.
-        Single::Address(_) => false,
-        Single::DefaultPriority => !asked.contains(single),
+        ExclusiveResource::Address(_) => false,
+        ExclusiveResource::DefaultPriority => !asked.contains(single),
     }
 }
 
@@ -137,29 +139,29 @@ mod tests {
                 .extend(more.as_object().unwrap().clone());
             object
         };
-        let port = Single::NodePort(31480);
+        let port = ExclusiveResource::NodePort(31480);
         assert_eq!(
-            singles(&service, &ports(json!({"clusterIP": "None"}))),
+            exclusive_resources(&service, &ports(json!({"clusterIP": "None"}))),
             BTreeSet::from([port.clone()])
         );
         let dns = json!({"spec": {"clusterIP": "100.64.0.10", "ports": [{"port": 53}]}});
         assert_eq!(
-            singles(&service, &dns),
-            BTreeSet::from([Single::Address("100.64.0.10".to_owned())])
+            exclusive_resources(&service, &dns),
+            BTreeSet::from([ExclusiveResource::Address("100.64.0.10".to_owned())])
         );
-        assert_eq!(address(&service, &dns), Some("100.64.0.10"));
+        assert_eq!(requested_cluster_ip(&service, &dns), Some("100.64.0.10"));
         assert_eq!(
-            address(&service, &json!({"spec": {"clusterIP": "None"}})),
+            requested_cluster_ip(&service, &json!({"spec": {"clusterIP": "None"}})),
             None
         );
-        assert_eq!(address(&key("", "ConfigMap"), &dns), None);
+        assert_eq!(requested_cluster_ip(&key("", "ConfigMap"), &dns), None);
         let class = key("scheduling.k8s.io", "PriorityClass");
         let default = json!({"value": 1, "globalDefault": true});
         assert_eq!(
-            singles(&class, &default),
-            BTreeSet::from([Single::DefaultPriority])
+            exclusive_resources(&class, &default),
+            BTreeSet::from([ExclusiveResource::DefaultPriority])
         );
-        assert!(singles(&key("", "ConfigMap"), &default).is_empty());
+        assert!(exclusive_resources(&key("", "ConfigMap"), &default).is_empty());
 
         for (wanted, expected) in [
             (ports(json!({})), false),
@@ -173,10 +175,14 @@ mod tests {
             assert_eq!(gives_up(&port, &service, &wanted), expected, "{wanted}");
         }
         assert!(gives_up(
-            &Single::DefaultPriority,
+            &ExclusiveResource::DefaultPriority,
             &class,
             &json!({"value": 1})
         ));
-        assert!(!gives_up(&Single::DefaultPriority, &class, &default));
+        assert!(!gives_up(
+            &ExclusiveResource::DefaultPriority,
+            &class,
+            &default
+        ));
     }
 }

@@ -27,7 +27,7 @@ pub struct Recreation {
     pub fields: Vec<FixedField>,
     /// The reason why it cannot be recreated, whatever the user accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub obstacle: Option<Obstacle>,
+    pub obstacle: Option<RecreationObstacle>,
     /// Objects that the plan prunes and that hold what these fields ask for. If there are any, they are deleted before the object is
     /// applied, and the object itself is not recreated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,7 +47,7 @@ pub struct FixedField {
 /// The reason why an object is never recreated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Obstacle {
+pub enum RecreationObstacle {
     /// Its kind holds data or other objects.
     Kept(KeptKind),
     /// A StatefulSet whose claims would be deleted with it.
@@ -58,13 +58,13 @@ pub enum Obstacle {
 
 /// A write that the server could not check in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unjudged {
+pub struct UnjudgedWrite {
     /// The object.
     pub key: ObjectKey,
     /// The reason: `an admission webhook does not answer`.
     pub why: String,
     /// Whether it needs something that the command itself creates: a namespace or a kind.
-    pub is_coming: bool,
+    pub is_created_by_command: bool,
 }
 
 /// A plan is refused because objects would be recreated and the user did not accept this. Nothing was written.
@@ -72,12 +72,12 @@ pub struct Unjudged {
 #[error("{}; nothing was changed:\n{}", headline(refused), lines(refused))]
 pub struct RecreationError {
     /// The installations with such objects; at least one.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedRecreations>,
 }
 
 /// The refused objects of one installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedRecreations {
     /// The installation.
     pub installation: InstallationName,
     /// The operation that was planned.
@@ -101,7 +101,7 @@ impl RecreationError {
 
     /// Whether pruned objects would be deleted before other objects are applied.
     #[must_use]
-    pub fn frees(&self) -> bool {
+    pub fn deletes_holders(&self) -> bool {
         self.objects().any(|object| !object.holders.is_empty())
     }
 
@@ -116,8 +116,9 @@ impl Recreation {
     #[must_use]
     pub fn new(plan: &InstallationPlan, key: &ObjectKey, fields: Vec<FixedField>) -> Self {
         let state = plan.exact.objects.get(key).map(|item| item.object.state);
-        let kept = KeptKind::of(key).map(Obstacle::Kept);
-        let before_us = (state == Some(ObjectState::Preexisting)).then_some(Obstacle::Preexisting);
+        let kept = KeptKind::from_key(key).map(RecreationObstacle::Kept);
+        let before_us =
+            (state == Some(ObjectState::Preexisting)).then_some(RecreationObstacle::Preexisting);
         Self {
             key: key.clone(),
             fields,
@@ -128,7 +129,7 @@ impl Recreation {
 
     /// Creates an entry for an object that gets these fields once the holders are deleted.
     #[must_use]
-    pub fn held(key: &ObjectKey, fields: Vec<FixedField>, holders: Vec<Deletion>) -> Self {
+    pub fn with_holders(key: &ObjectKey, fields: Vec<FixedField>, holders: Vec<Deletion>) -> Self {
         Self {
             key: key.clone(),
             fields,
@@ -138,7 +139,7 @@ impl Recreation {
     }
 
     /// Returns the objects that are deleted, which the user has to name to accept it.
-    pub fn deleted(&self) -> impl Iterator<Item = &ObjectKey> {
+    pub fn deleted_keys(&self) -> impl Iterator<Item = &ObjectKey> {
         let itself = self.holders.is_empty().then_some(&self.key);
         let holders = self.holders.iter().map(|holder| &holder.target.key);
         itself.into_iter().chain(holders)
@@ -153,15 +154,17 @@ impl Recreation {
 
     /// Returns why it is never recreated, as a sentence.
     #[must_use]
-    pub fn never(&self) -> Option<String> {
+    pub fn describe_obstacle(&self) -> Option<String> {
         let kind = &self.key.kind;
         Some(match self.obstacle? {
-            Obstacle::Kept(kept) => format!("a {kind} is never recreated: {}", kept.loss()),
-            Obstacle::Claims => format!(
+            RecreationObstacle::Kept(kept) => {
+                format!("a {kind} is never recreated: {}", kept.loss())
+            }
+            RecreationObstacle::Claims => format!(
                 "this {kind} is never recreated: its claims would be deleted with it \
                  (persistentVolumeClaimRetentionPolicy.whenDeleted is Delete)"
             ),
-            Obstacle::Preexisting => {
+            RecreationObstacle::Preexisting => {
                 "it existed before this installation, which never deletes it".to_owned()
             }
         })
@@ -184,7 +187,7 @@ impl fmt::Display for Recreation {
             let key = &holder.target.key;
             write!(f, "; {key}, which is pruned, has to be deleted first")?;
         }
-        match self.never() {
+        match self.describe_obstacle() {
             Some(why) => write!(f, "; {why}"),
             None => Ok(()),
         }
@@ -242,12 +245,12 @@ impl InstallationPlan {
 pub fn check<'a>(
     plans: impl IntoIterator<Item = &'a InstallationPlan>,
 ) -> Result<(), RecreationError> {
-    let refused = plans.into_iter().map(|plan| Refused {
+    let refused = plans.into_iter().map(|plan| RefusedRecreations {
         installation: plan.installation.clone(),
         verb: plan.verb,
         objects: plan.refused_recreations(),
     });
-    let refused: Vec<Refused> = refused.filter(|one| !one.objects.is_empty()).collect();
+    let refused: Vec<RefusedRecreations> = refused.filter(|one| !one.objects.is_empty()).collect();
     if refused.is_empty() {
         Ok(())
     } else {
@@ -266,7 +269,7 @@ pub fn loses_claims(live: &Value, wanted: &Value) -> bool {
         && selector(live) != selector(wanted)
 }
 
-fn headline(refused: &[Refused]) -> String {
+fn headline(refused: &[RefusedRecreations]) -> String {
     let count: usize = refused.iter().map(|one| one.objects.len()).sum();
     let names: Vec<&str> = refused
         .iter()
@@ -291,7 +294,7 @@ fn headline(refused: &[Refused]) -> String {
     format!("{count}{objects} {} {why}", names.join(", "))
 }
 
-fn lines(refused: &[Refused]) -> String {
+fn lines(refused: &[RefusedRecreations]) -> String {
     let objects = refused.iter().flat_map(|one| &one.objects);
     let lines: Vec<String> = objects.map(|object| format!("  {object}")).collect();
     lines.join("\n")

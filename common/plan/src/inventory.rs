@@ -18,12 +18,12 @@ pub const BUDGET: usize = 800_000;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inventory {
     /// Objects by key.
-    pub objects: BTreeMap<ObjectKey, Item>,
+    pub objects: BTreeMap<ObjectKey, InventoryItem>,
 }
 
 /// One object of an inventory, and the API version in which it was applied.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Item {
+pub struct InventoryItem {
     /// API version.
     pub version: String,
     /// Its recorded state.
@@ -32,7 +32,7 @@ pub struct Item {
 
 /// The part of the API server's answer to an apply that the inventory records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct ApplyAnswer {
     /// Whether the answer was 201: the object did not exist before this operation.
     pub created: bool,
     /// metadata.uid.
@@ -52,7 +52,7 @@ pub struct Answer {
 #[error(
     "{objects} objects need {bytes} bytes of record, {limit} are allowed: split the add-on into smaller ones"
 )]
-pub struct TooLarge {
+pub struct InventoryTooLarge {
     /// The number of objects.
     pub objects: usize,
     /// The bytes that they need.
@@ -64,7 +64,7 @@ pub struct TooLarge {
 impl Inventory {
     /// Reads the inventory of a status; empty if there is none.
     #[must_use]
-    pub fn of(status: Option<&AddonInstallationStatus>) -> Self {
+    pub fn from_status(status: Option<&AddonInstallationStatus>) -> Self {
         status.map_or_else(Self::default, |status| Self::from_groups(&status.inventory))
     }
 
@@ -79,7 +79,7 @@ impl Inventory {
                     namespace: group.namespace.clone(),
                     name: object.name.clone(),
                 };
-                let item = Item {
+                let item = InventoryItem {
                     version: group.version.clone(),
                     object: object.clone(),
                 };
@@ -137,7 +137,7 @@ impl Inventory {
     ///
     /// # Errors
     /// [`TooLarge`] if it still does not fit.
-    pub fn fitting(mut self, exact: &Self) -> Result<Self, TooLarge> {
+    pub fn fit_budget(mut self, exact: &Self) -> Result<Self, InventoryTooLarge> {
         if self.check_budget().is_ok() {
             return Ok(self);
         }
@@ -161,7 +161,7 @@ impl Inventory {
     ///
     /// # Errors
     /// [`TooLarge`], with the counts.
-    pub fn check_budget(&self) -> Result<(), TooLarge> {
+    pub fn check_budget(&self) -> Result<(), InventoryTooLarge> {
         // The bytes that a planned object will grow by: uid, digest, and fields or resourceVersion with their JSON names, minus its state.
         const PLANNED_LACKS: usize = 88;
         let missing = self
@@ -176,7 +176,7 @@ impl Inventory {
         if bytes <= BUDGET {
             return Ok(());
         }
-        Err(TooLarge {
+        Err(InventoryTooLarge {
             objects: self.objects.len(),
             bytes,
             limit: BUDGET,
@@ -187,15 +187,15 @@ impl Inventory {
     /// version and digest, and the state after a success. An answer of 200 to a planned creation, or with another uid than the plan
     /// expected, means that another client was faster: the object is preexisting and will never be deleted (semantics 13.4). `yielded` are
     /// fields that were left to other managers.
-    pub fn applied(
+    pub fn record_applied(
         &mut self,
         key: &ObjectKey,
-        exact: &Item,
-        answer: &Answer,
+        exact: &InventoryItem,
+        answer: &ApplyAnswer,
         yielded: Vec<String>,
     ) {
         if answer.only_recorded {
-            let mut item = Item::planned(&key.name, &exact.version);
+            let mut item = InventoryItem::planned(&key.name, &exact.version);
             item.object.state = ObjectState::Preexisting;
             item.object.uid.clone_from(&answer.uid);
             self.objects.insert(key.clone(), item);
@@ -216,13 +216,13 @@ impl Inventory {
             yielded,
             ..InventoryObject::default()
         };
-        object.see(&LiveState {
+        object.record_live_state(&LiveState {
             uid: &answer.uid,
             generation: answer.generation,
             resource_version: &answer.resource_version,
             fields: &answer.fields,
         });
-        let item = Item {
+        let item = InventoryItem {
             version: exact.version.clone(),
             object,
         };
@@ -242,7 +242,7 @@ impl Inventory {
     }
 }
 
-impl Item {
+impl InventoryItem {
     /// Creates the item of an object that is about to be created.
     #[must_use]
     pub fn planned(name: &str, version: &str) -> Self {

@@ -7,7 +7,7 @@ use super::InstallationPlan;
 
 /// An effect that a rollback does not undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lasting {
+pub enum LastingEffect {
     /// Stored versions are removed from a CRD, and its objects are stored in another version.
     Migrated {
         /// The definition.
@@ -25,23 +25,29 @@ pub enum Lasting {
 
 /// Returns the effects of a plan that stay if the installation goes back to the spec `back`.
 #[must_use]
-pub fn lasting(plan: &InstallationPlan, back: &AddonInstallationSpec) -> Vec<Lasting> {
-    let migrated = plan.migrations.iter().map(|migration| Lasting::Migrated {
-        definition: migration.definition.clone(),
-        versions: migration.versions.clone(),
-    });
+pub fn find_lasting_effects(
+    plan: &InstallationPlan,
+    back: &AddonInstallationSpec,
+) -> Vec<LastingEffect> {
+    let migrated = plan
+        .migrations
+        .iter()
+        .map(|migration| LastingEffect::Migrated {
+            definition: migration.definition.clone(),
+            versions: migration.versions.clone(),
+        });
     let recreated = plan.recreations.iter();
     let recreated =
         recreated.filter(|object| object.obstacle.is_none() && object.holders.is_empty());
-    let recreated = recreated.map(|object| Lasting::Recreated(object.key.clone()));
+    let recreated = recreated.map(|object| LastingEffect::Recreated(object.key.clone()));
     let keys = plan.steps.iter().map(|step| &step.target.key);
     let jobs = keys.filter(|key| key.group == "batch" && key.kind == "Job");
-    let jobs = jobs.map(|key| Lasting::Job(key.clone()));
+    let jobs = jobs.map(|key| LastingEffect::Job(key.clone()));
     let secrets = !back.values_from.is_empty();
     migrated
         .chain(recreated)
         .chain(jobs)
-        .chain(secrets.then_some(Lasting::Secrets))
+        .chain(secrets.then_some(LastingEffect::Secrets))
         .collect()
 }
 

@@ -79,9 +79,9 @@ use common::api::installation::{ClusterIdentity, FormerRecord, HelmRelease, Inst
 use common::api::names::InstallationName;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::traits::KeptKind;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use conflicts::Policy;
-use facts::{EntryFacts, Facts, RecordFacts, WantedRecord};
+use facts::{EntryFacts, PlanFacts, RecordFacts, WantedRecord};
 use inventory::Inventory;
 use release_records::ReleaseRecords;
 
@@ -180,7 +180,7 @@ pub struct InstallationPlan {
     pub cluster: Option<ClusterIdentity>,
     /// How the inventory changes that is recorded again, where nothing else does (semantics 13).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rebuilt: Option<restored::rebuild::Rebuilt>,
+    pub rebuilt: Option<restored::rebuild::RebuiltInventory>,
     /// Things that the user should know and that stop nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -198,12 +198,12 @@ pub struct InstallationPlan {
     pub may_go_first: BTreeSet<ObjectKey>,
     /// Writes that the server refuses: see [`refusal::check`].
     #[serde(skip)]
-    pub refused: Vec<refusal::Refusal>,
+    pub refused: Vec<refusal::RefusedWrite>,
     /// Writes that the server could not judge beforehand; they decide nothing.
     #[serde(skip)]
-    pub unjudged: Vec<immutable::Unjudged>,
+    pub unjudged: Vec<immutable::UnjudgedWrite>,
     /// What was there.
-    pub facts: Facts,
+    pub facts: PlanFacts,
     /// Recorded before the first write: everything that was or will be ours.
     #[serde(skip)]
     pub union: Inventory,
@@ -212,7 +212,7 @@ pub struct InstallationPlan {
     pub exact: Inventory,
     /// Hides in everything that is reported of the plan what comes from Secrets: those of the values, and those of the manifest.
     #[serde(skip)]
-    pub mask: Arc<Mask>,
+    pub mask: Arc<SecretMask>,
 }
 
 /// A namespace that has to exist before the first record is written into it.
@@ -270,7 +270,7 @@ impl InstallationPlan {
             may_go_first: BTreeSet::new(),
             refused: Vec::new(),
             unjudged: Vec::new(),
-            facts: Facts::default(),
+            facts: PlanFacts::default(),
             union: Inventory::default(),
             exact: Inventory::default(),
             mask: Arc::default(),
@@ -362,7 +362,7 @@ impl Target {
     /// Whether it would be deleted with another object: with its namespace, or with the definition of its kind.
     #[must_use]
     pub fn goes_with(&self, other: &ObjectKey) -> bool {
-        match KeptKind::of(other) {
+        match KeptKind::from_key(other) {
             Some(KeptKind::Namespace) => self.key.namespace.as_ref() == Some(&other.name),
             Some(KeptKind::CustomResourceDefinition) => {
                 other.name == format!("{}.{}", self.plural, self.key.group)
@@ -394,7 +394,7 @@ pub struct Yielded {
 
 impl Yielded {
     /// What the inventory remembers of an object; `None` where it has all of its fields.
-    fn of(key: &ObjectKey, item: &inventory::Item) -> Option<Self> {
+    fn of(key: &ObjectKey, item: &inventory::InventoryItem) -> Option<Self> {
         let fields = item.object.yielded.clone();
         (!fields.is_empty()).then(|| Self {
             key: key.clone(),

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::crd_safety::counted;
+use super::crd_safety::count_kind;
 use super::desired::digest_of;
 use super::{InstallationPlan, Verb};
 use common::api::names::{ANNOTATION_MIGRATING, InstallationName};
 use common::manifest::key::ObjectKey;
 use common::manifest::managed_fields;
-use common::schema::versions;
+use common::schema::definition_versions;
 
 /// The removal of stored versions from a CRD, and the objects that may be stored in them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,23 +72,24 @@ fn lines(migrations: &[String]) -> String {
 
 /// Returns the stored versions that the live CRD has and the wanted one lacks.
 #[must_use]
-pub fn dropped(live: &Value, wanted: &Value) -> Vec<String> {
-    let stored = stored(live).filter(|stored| !has(wanted, stored));
-    let dropped = stored.filter(|stored| has(live, stored));
+pub fn find_dropped_versions(live: &Value, wanted: &Value) -> Vec<String> {
+    let stored = stored_versions(live).filter(|stored| !has_version(wanted, stored));
+    let dropped = stored.filter(|stored| has_version(live, stored));
     dropped.map(str::to_owned).collect()
 }
 
 /// Returns the stored versions that neither CRD has. Objects in them cannot be read, and the server refuses every change of the CRD while
 /// they are in its status.
 #[must_use]
-pub fn lost(live: &Value, wanted: &Value) -> Vec<String> {
-    let lost = stored(live).filter(|stored| !has(wanted, stored) && !has(live, stored));
+pub fn find_lost_versions(live: &Value, wanted: &Value) -> Vec<String> {
+    let lost = stored_versions(live)
+        .filter(|stored| !has_version(wanted, stored) && !has_version(live, stored));
     lost.map(str::to_owned).collect()
 }
 
 /// Adds the lost versions to a CRD, so that a dry run accepts it.
 #[must_use]
-pub fn with_lost(definition: &Value, lost: &[String]) -> Value {
+pub fn add_lost_versions(definition: &Value, lost: &[String]) -> Value {
     let mut definition = definition.clone();
     let versions = definition.pointer_mut("/spec/versions");
     if let Some(versions) = versions.and_then(Value::as_array_mut) {
@@ -102,7 +103,7 @@ pub fn with_lost(definition: &Value, lost: &[String]) -> Value {
 }
 
 /// Removes the lost versions from the answer to the dry run.
-pub fn without_lost(answer: &mut Value, lost: &[String]) {
+pub fn remove_lost_versions(answer: &mut Value, lost: &[String]) {
     let versions = answer.pointer_mut("/spec/versions");
     if let Some(versions) = versions.and_then(Value::as_array_mut) {
         let is_lost =
@@ -111,46 +112,46 @@ pub fn without_lost(answer: &mut Value, lost: &[String]) {
     }
 }
 
-fn stored(definition: &Value) -> impl Iterator<Item = &str> {
+fn stored_versions(definition: &Value) -> impl Iterator<Item = &str> {
     let stored = definition.pointer("/status/storedVersions");
     let stored = stored.and_then(Value::as_array).into_iter().flatten();
     stored.filter_map(Value::as_str)
 }
 
-fn has(definition: &Value, version: &str) -> bool {
-    versions(definition).any(|one| name(one) == Some(version))
+fn has_version(definition: &Value, version: &str) -> bool {
+    definition_versions(definition).any(|one| name(one) == Some(version))
 }
 
 /// Returns the stored versions without the dropped ones.
 #[must_use]
-pub fn left(live: &Value, dropped: &[String]) -> Vec<String> {
-    let stored = stored(live).map(str::to_owned);
+pub fn remaining_versions(live: &Value, dropped: &[String]) -> Vec<String> {
+    let stored = stored_versions(live).map(str::to_owned);
     stored.filter(|stored| !dropped.contains(stored)).collect()
 }
 
 /// Returns the version in which a CRD stores objects.
 #[must_use]
-pub fn storage(definition: &Value) -> Option<&str> {
+pub fn storage_version(definition: &Value) -> Option<&str> {
     let is_storage = |version: &&Value| version.get("storage") == Some(&Value::Bool(true));
-    name(versions(definition).find(is_storage)?)
+    name(definition_versions(definition).find(is_storage)?)
 }
 
 /// Returns a served version of a CRD: the storage version, if it is served.
 #[must_use]
-pub fn served(definition: &Value) -> Option<&str> {
+pub fn served_version(definition: &Value) -> Option<&str> {
     let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
-    let served = versions(definition).filter(|version| is(version, "served"));
+    let served = definition_versions(definition).filter(|version| is(version, "served"));
     name(served.max_by_key(|version| is(version, "storage"))?)
 }
 
 impl Migration {
     /// Returns the managedFields of an object, moved to versions that the wanted CRD has. Returns `None` if nothing has to be moved.
     #[must_use]
-    pub fn moved(&self, object: &Value) -> Option<Vec<Value>> {
+    pub fn move_managed_fields(&self, object: &Value) -> Option<Vec<Value>> {
         let entries = object.pointer("/metadata/managedFields")?.as_array()?;
         let group = self.wanted.pointer("/spec/group")?.as_str()?;
         let stays = |api_version: &str| {
-            let names = versions(&self.wanted).filter_map(name);
+            let names = definition_versions(&self.wanted).filter_map(name);
             names
                 .map(|name| format!("{group}/{name}"))
                 .any(|one| one == api_version)
@@ -162,9 +163,9 @@ impl Migration {
     /// Creates the migration from the live CRD to the wanted one. Returns `None` if no stored version is dropped. `count` is the number of
     /// objects, if they could be counted.
     #[must_use]
-    pub fn of(live: &Value, wanted: &Arc<Value>, count: Option<usize>) -> Option<Self> {
-        let versions = dropped(live, wanted);
-        let storage = storage(wanted)?.to_owned();
+    pub fn new(live: &Value, wanted: &Arc<Value>, count: Option<usize>) -> Option<Self> {
+        let versions = find_dropped_versions(live, wanted);
+        let storage = storage_version(wanted)?.to_owned();
         if versions.is_empty() {
             return None;
         }
@@ -178,7 +179,7 @@ impl Migration {
             .split(',')
             .collect();
         Some(Self {
-            definition: ObjectKey::of(wanted).unwrap_or_default(),
+            definition: ObjectKey::from_object(wanted).unwrap_or_default(),
             kind: text("/spec/names/kind").unwrap_or_default().to_owned(),
             is_begun: versions
                 .iter()
@@ -196,9 +197,9 @@ impl Migration {
     /// Returns the wanted CRD plus the dropped versions, unserved. If it has no conversion webhook, it keeps the one through which objects
     /// are read so far.
     #[must_use]
-    pub fn transitional(&self, live: &Value) -> Value {
+    pub fn to_transitional(&self, live: &Value) -> Value {
         let mut object = Value::clone(&self.wanted);
-        let old = versions(live)
+        let old = definition_versions(live)
             .filter(|version| name(version).is_some_and(|name| self.drops(name)))
             .map(|version| {
                 let mut version = version.clone();
@@ -222,7 +223,7 @@ impl Migration {
 
     /// Returns the CRD after the last step, based on the server's form of the transitional one.
     #[must_use]
-    pub fn finished(&self, transitional: &Value) -> Value {
+    pub fn to_final(&self, transitional: &Value) -> Value {
         let mut object = transitional.clone();
         let all = object.pointer_mut("/spec/versions");
         if let Some(all) = all.and_then(Value::as_array_mut) {
@@ -247,34 +248,34 @@ impl Migration {
     #[must_use]
     pub fn is_transitional(&self, live: &Value) -> bool {
         let unserved = |name: &str| {
-            let found = versions(live).find(|version| self::name(version) == Some(name));
+            let found = definition_versions(live).find(|version| self::name(version) == Some(name));
             found.is_none_or(|version| version.get("served") != Some(&Value::Bool(true)))
         };
-        storage(live) == Some(self.storage.as_str())
+        storage_version(live) == Some(self.storage.as_str())
             && self.versions.iter().all(|version| unserved(version))
     }
 
     /// Whether the user does not have to accept the migration.
     #[must_use]
-    pub fn is_free(&self) -> bool {
+    pub fn needs_no_acceptance(&self) -> bool {
         !self.has_objects || self.is_begun
     }
 
     /// Describes the objects: `3 Policies`, `every Policy`.
-    fn objects(&self) -> String {
+    fn describe_objects(&self) -> String {
         match self.count {
-            Some(count) => counted(count, &self.kind),
+            Some(count) => count_kind(count, &self.kind),
             None => format!("every {}", self.kind),
         }
     }
 
     /// Describes why the user has to accept the migration.
-    fn question(&self) -> String {
+    fn describe_need(&self) -> String {
         format!(
             "{}: version {} is removed, and {} may be stored in it (status.storedVersions): each has to be written again in {}",
             self.definition,
             self.versions.join(", "),
-            self.objects(),
+            self.describe_objects(),
             self.storage
         )
     }
@@ -283,7 +284,7 @@ impl Migration {
 impl fmt::Display for Migration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let versions = self.versions.join(", ");
-        let (objects, storage) = (self.objects(), &self.storage);
+        let (objects, storage) = (self.describe_objects(), &self.storage);
         let what = if self.has_objects {
             format!("{objects} written again in {storage}, then {versions} is removed")
         } else {
@@ -299,7 +300,7 @@ impl fmt::Display for Migration {
 
 impl InstallationPlan {
     /// Adds a migration to the plan: the step of its CRD applies the transitional one.
-    pub fn migrate(&mut self, mut migration: Migration, live: &Value) {
+    pub fn add_migration(&mut self, mut migration: Migration, live: &Value) {
         let key = migration.definition.clone();
         let found = self
             .steps
@@ -307,14 +308,14 @@ impl InstallationPlan {
         let Some(step) = found.ok().and_then(|at| self.steps.get_mut(at)) else {
             return;
         };
-        let object = migration.transitional(live);
+        let object = migration.to_transitional(live);
         migration.digest =
             std::mem::replace(&mut step.digest, digest_of(&key, &object, &self.mask));
         step.object = Arc::new(object);
         if let Some(item) = self.exact.objects.get_mut(&key) {
             item.object.digest.clone_from(&step.digest);
         }
-        migration.is_accepted = migration.is_free();
+        migration.is_accepted = migration.needs_no_acceptance();
         self.migrations.push(migration);
     }
 
@@ -333,7 +334,7 @@ impl InstallationPlan {
     /// [`MigrationError`] with all of these CRDs.
     pub fn check_migrations(&self) -> Result<(), MigrationError> {
         let open = self.migrations.iter().filter(|one| !one.is_accepted);
-        let migrations: Vec<String> = open.map(Migration::question).collect();
+        let migrations: Vec<String> = open.map(Migration::describe_need).collect();
         if migrations.is_empty() {
             return Ok(());
         }

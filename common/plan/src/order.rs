@@ -8,7 +8,7 @@ use common::manifest::kinds::traits::is_built_in;
 
 /// The rank of an object. Few objects of the same rank need an order among each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rank {
+pub enum ObjectRank {
     /// Namespace objects.
     Namespaces,
     /// CustomResourceDefinitions.
@@ -26,10 +26,10 @@ pub enum Rank {
     Admission,
 }
 
-impl Rank {
+impl ObjectRank {
     /// Returns the rank of an object. `object` is its manifest, if there is one: the type of a Secret decides.
     #[must_use]
-    pub fn of(key: &ObjectKey, object: Option<&Value>) -> Self {
+    pub fn from_object(key: &ObjectKey, object: Option<&Value>) -> Self {
         let token = |object: &Value| {
             object.get("type").and_then(Value::as_str)
                 == Some("kubernetes.io/service-account-token")
@@ -84,7 +84,9 @@ mod tests {
 
     #[test]
     fn ranks() {
-        use Rank::{Admission, CustomResources, Definitions, Identity, Namespaces, Workloads};
+        use ObjectRank::{
+            Admission, CustomResources, Definitions, Identity, Namespaces, Workloads,
+        };
         let rows = [
             (Namespaces, "", "Namespace"),
             (
@@ -102,7 +104,11 @@ mod tests {
             (Identity, "", "Secret"),
             (Identity, "", "ConfigMap"),
             (Identity, "", "PersistentVolumeClaim"),
-            (Rank::Bindings, "rbac.authorization.k8s.io", "RoleBinding"),
+            (
+                ObjectRank::Bindings,
+                "rbac.authorization.k8s.io",
+                "RoleBinding",
+            ),
             (Workloads, "", "Service"),
             (Workloads, "apps", "Deployment"),
             (Workloads, "batch", "Job"),
@@ -125,12 +131,16 @@ mod tests {
             ),
         ];
         for (rank, group, kind) in rows {
-            assert_eq!(Rank::of(&key(group, kind), None), rank, "{group}/{kind}");
+            assert_eq!(
+                ObjectRank::from_object(&key(group, kind), None),
+                rank,
+                "{group}/{kind}"
+            );
         }
         let token = json!({"type": "kubernetes.io/service-account-token"});
         assert_eq!(
-            Rank::of(&key("", "Secret"), Some(&token)),
-            Rank::Bindings,
+            ObjectRank::from_object(&key("", "Secret"), Some(&token)),
+            ObjectRank::Bindings,
             "after its ServiceAccount"
         );
     }

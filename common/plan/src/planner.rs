@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use super::claims::Claims;
 use super::conflicts::{Policy, REPLICAS, path};
-use super::decide::{Decision, Judge, expires};
+use super::decide::{DecisionContext, ObjectDecision, is_expiring_job};
 use super::desired::Desired;
-use super::facts::Facts;
+use super::facts::PlanFacts;
 use super::inventory::Inventory;
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, Pruning, prune};
-use super::restored::{self, Memory};
-use super::snapshot::{Reads, Snapshot};
+use super::restored::{self, RecordCoverage};
+use super::snapshot::{Snapshot, SnapshotRequest};
 use super::{InstallationPlan, Moving, Step, Target, Verb, Yielded, recreate, relocate, teardown};
-use common::api::installation::{Conflicts, Installed, Reconcile};
+use common::api::installation::{ConflictPolicy, Installed, ReconcilePolicy};
 use common::api::names::InstallationName;
 use common::api::names::owner_hash;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::manifest::kinds::traits::KindTraits;
 
-pub use refusal::{PlanError, Refusal, RefusalReason};
+pub use refusal::{ObjectRefusal, PlanError, RefusalReason};
 
 /// Everything that a plan follows from.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub struct PlanInput<'a> {
     /// What is recorded, also by an operation that was interrupted.
     pub inventory: &'a Inventory,
     /// Until when the record knows what was written.
-    pub memory: Memory,
+    pub memory: RecordCoverage,
     /// The live objects that [`reads`] asks for.
     pub snapshot: &'a Snapshot,
     /// What the cluster serves.
@@ -63,9 +63,9 @@ pub struct PlanInput<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum Goal<'a> {
     /// These objects, and no others.
-    Install(Wanted<'a>),
+    Install(WantedObjects<'a>),
     /// These objects, as far as they exist: they become ours, and nothing else of them changes.
-    Adopt(Wanted<'a>),
+    Adopt(WantedObjects<'a>),
     /// None: every object is deleted.
     Uninstall {
         /// Only the record is deleted; the objects stay.
@@ -77,7 +77,7 @@ pub enum Goal<'a> {
 
 /// The objects that are wanted, and how they are applied.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct WantedObjects<'a> {
     /// The objects.
     pub desired: &'a Desired,
     /// What they are.
@@ -91,9 +91,9 @@ pub struct Wanted<'a> {
     /// Namespaces that other add-ons of the command define: objects in them wait for these.
     pub coming: &'a BTreeSet<String>,
     /// What happens to fields of our objects that others changed.
-    pub conflicts: Conflicts,
+    pub conflicts: ConflictPolicy,
     /// What happens to edits between versions.
-    pub reconcile: Reconcile,
+    pub reconcile: ReconcilePolicy,
     /// Whether the entry or the values changed, a repair was asked for, or an operation was interrupted: then edits are
     /// reverted and Secrets are applied, also with [`Reconcile::Once`] (semantics 12).
     pub due: bool,
@@ -107,22 +107,22 @@ pub struct Wanted<'a> {
 
 /// What a snapshot has to hold for a plan of these objects.
 #[must_use]
-pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> Reads {
+pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> SnapshotRequest {
     let mut recorded: BTreeSet<ObjectKey> = inventory.objects.keys().cloned().collect();
     let keys = inventory.objects.keys();
-    recorded.extend(keys.flat_map(|key| relocate::places(key, kinds)));
+    recorded.extend(keys.flat_map(|key| relocate::possible_keys(key, kinds)));
     let keys = desired.objects.keys().chain(&recorded);
     let namespaces = desired.namespaces().into_iter().map(str::to_owned);
     let scaled = desired
         .objects
         .iter()
         .filter(|(_, wanted)| path::get(&wanted.object, REPLICAS).is_some());
-    Reads {
+    SnapshotRequest {
         objects: keys.cloned().collect(),
         recorded,
         namespaces: namespaces.collect(),
         replicas: scaled.map(|(key, _)| key.clone()).collect(),
-        ..Reads::default()
+        ..SnapshotRequest::default()
     }
 }
 
@@ -136,7 +136,7 @@ pub fn deletable(
     let keys = inventory.objects.keys();
     let unwanted = keys.filter(|key| !desired.objects.contains_key(*key));
     let deletable = unwanted.filter(|key| {
-        KeptKind::of(key).is_some_and(|kind| kind.is_shared() && delete_kinds.contains(&kind))
+        KeptKind::from_key(key).is_some_and(|kind| kind.is_shared() && delete_kinds.contains(&kind))
     });
     deletable.cloned().collect()
 }
@@ -146,7 +146,7 @@ pub fn deletable(
 /// # Errors
 /// [`PlanError`], with every object that stands in the way.
 pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
-    let relocated = relocate::relocated(input.inventory, input.snapshot, input.kinds);
+    let relocated = relocate::relocate(input.inventory, input.snapshot, input.kinds);
     let input = &PlanInput {
         inventory: relocated.as_ref().unwrap_or(input.inventory),
         ..*input
@@ -159,7 +159,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
         Goal::Release => release::release(input),
     };
     Ok(InstallationPlan {
-        facts: Facts::of(&plan.union, input.snapshot, input.kinds),
+        facts: PlanFacts::from_snapshot(&plan.union, input.snapshot, input.kinds),
         ..plan
     })
 }
@@ -170,20 +170,23 @@ fn check_memory(input: &PlanInput<'_>) -> Result<(), PlanError> {
         return Ok(());
     }
     let (installation, memory) = (input.installation, input.memory);
-    match restored::older(installation, memory, input.snapshot, input.claims) {
+    match restored::find_outdated(installation, memory, input.snapshot, input.claims) {
         Some(older) => Err(PlanError::RecordOlder(Box::new(older))),
         None => Ok(()),
     }
 }
 
-fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPlan, PlanError> {
+fn install(
+    input: &PlanInput<'_>,
+    wanted: &WantedObjects<'_>,
+) -> Result<InstallationPlan, PlanError> {
     let owner = owner_hash(&input.installation.namespace, &input.installation.name);
     let desired = wanted.desired;
-    let judge = Judge {
+    let judge = DecisionContext {
         owner: &owner,
         claims: input.claims,
         due: wanted.due,
-        restores: wanted.due || wanted.reconcile == Reconcile::Ensure,
+        restores: wanted.due || wanted.reconcile == ReconcilePolicy::Ensure,
         conflicts: wanted.conflicts,
         adopts: wanted.adopt,
     };
@@ -195,15 +198,15 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     for (key, object) in &desired.objects {
         let recorded = input.inventory.objects.get(key);
         let decided = match input.snapshot.unreadable.get(key) {
-            Some(why) => judge.unread(object, recorded, why),
+            Some(why) => judge.decide_unread(object, recorded, why),
             None => judge.decide(object, recorded, input.snapshot.live.get(key)),
         };
         match decided {
-            Err(reason) => refusals.push(Refusal {
+            Err(reason) => refusals.push(ObjectRefusal {
                 key: key.clone(),
                 reason,
             }),
-            Ok(Decision {
+            Ok(ObjectDecision {
                 action,
                 mut before,
                 after,
@@ -225,10 +228,10 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
                                 autoscaler: input.snapshot.autoscalers.get(key).cloned(),
                                 inherited,
                                 adopted,
-                                ..recreate::policy(object, wanted.conflicts, &before)
+                                ..recreate::step_policy(object, wanted.conflicts, &before)
                             },
                         });
-                        before.object.expect_write();
+                        before.object.clear_live_state();
                     }
                     None => {
                         plan.unchanged.push(key.clone());
@@ -267,7 +270,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     plan.exact = Inventory::union(&exact, &kept);
     // Decisions come before the recorded facts: where the two differ, decisions are newer (a new uid, a planned create).
     let union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
-    plan.union = union.fitting(&plan.exact)?;
+    plan.union = union.fit_budget(&plan.exact)?;
     plan.take(pruning, input.snapshot);
     plan.moving = moving(input, &plan.exact);
     Ok(plan)
@@ -338,7 +341,7 @@ impl InstallationPlan {
 }
 
 /// The namespaces that objects and kops' record stand in; a release of helm's stands in the target namespace.
-fn namespaces_of<'a>(wanted: &'a Wanted<'_>) -> BTreeSet<&'a str> {
+fn namespaces_of<'a>(wanted: &'a WantedObjects<'_>) -> BTreeSet<&'a str> {
     let mut namespaces = wanted.desired.namespaces();
     let release = wanted.to.helm_release.as_ref();
     namespaces.extend(release.map(|release| release.namespace.as_str()));
@@ -347,7 +350,7 @@ fn namespaces_of<'a>(wanted: &'a Wanted<'_>) -> BTreeSet<&'a str> {
 }
 
 /// The target namespace, where something stands in it, it is missing, and no object of the set is it.
-fn creates_namespace(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Option<String> {
+fn creates_namespace(input: &PlanInput<'_>, wanted: &WantedObjects<'_>) -> Option<String> {
     let target = wanted.target_namespace;
     let needed = wanted.create_namespace
         && namespaces_of(wanted).contains(target)
@@ -357,7 +360,7 @@ fn creates_namespace(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Option<Strin
     needed.then(|| target.to_owned())
 }
 
-fn refused_namespaces(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Vec<Refusal> {
+fn refused_namespaces(input: &PlanInput<'_>, wanted: &WantedObjects<'_>) -> Vec<ObjectRefusal> {
     let created = creates_namespace(input, wanted);
     let refusals = namespaces_of(wanted).into_iter().filter_map(|name| {
         let key = namespace_key(name);
@@ -377,7 +380,7 @@ fn refused_namespaces(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Vec<Refusal
         } else {
             RefusalReason::NoNamespace
         };
-        Some(Refusal { key, reason })
+        Some(ObjectRefusal { key, reason })
     });
     refusals.collect()
 }
@@ -401,14 +404,14 @@ fn waited(input: &PlanInput<'_>, desired: &Desired, plan: &InstallationPlan) -> 
 
 fn expiring(desired: &Desired, waited: &[Target]) -> BTreeSet<ObjectKey> {
     let keys = waited.iter().map(|target| &target.key);
-    let expiring = keys.filter(|key| desired.objects.get(*key).is_some_and(expires));
+    let expiring = keys.filter(|key| desired.objects.get(*key).is_some_and(is_expiring_job));
     expiring.cloned().collect()
 }
 
 /// The wanted objects that can exist without being ready.
 fn wait_targets(desired: &Desired) -> Vec<Target> {
     let waits = desired.objects.values().filter(|wanted| {
-        let traits = KindTraits::of_key(&wanted.target.key);
+        let traits = KindTraits::for_key(&wanted.target.key);
         traits.waited.includes(&wanted.object)
     });
     waits.map(|wanted| wanted.target.clone()).collect()

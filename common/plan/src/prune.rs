@@ -9,9 +9,9 @@ pub mod limit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::inventory::{Inventory, Item};
+use super::inventory::{Inventory, InventoryItem};
 use super::planner::PlanInput;
-use super::snapshot::{LiveObject, Snapshot, Unserved};
+use super::snapshot::{LiveObject, Snapshot, UnservedKind};
 use super::{Deletion, Target};
 use common::api::installation::ObjectState;
 use common::api::names::LABEL_OWNER;
@@ -27,11 +27,11 @@ pub(super) struct Pruning {
     /// Released: they existed before us.
     pub(super) release: Vec<Target>,
     /// Stay, and stay in the inventory.
-    pub(super) retained: BTreeMap<ObjectKey, Item>,
+    pub(super) retained: BTreeMap<ObjectKey, InventoryItem>,
     /// Stay in the inventory because it is not known whether they exist.
-    pub(super) unreachable: BTreeMap<ObjectKey, Item>,
+    pub(super) unreachable: BTreeMap<ObjectKey, InventoryItem>,
     /// Stay as they are, and recorded.
-    pub(super) resting: BTreeMap<ObjectKey, Item>,
+    pub(super) resting: BTreeMap<ObjectKey, InventoryItem>,
     /// Why objects stay that one would expect to be deleted.
     pub(super) warnings: Vec<String>,
     /// How many recorded objects exist, without those that existed before us.
@@ -87,10 +87,10 @@ pub(super) fn prune(
             ObjectState::Preexisting => {}
             state => match obstacle(input, key, item, live, owner) {
                 // A planned creation that never happened: the live object is not ours.
-                Some(Obstacle::Foreign(_)) if state == ObjectState::Planned => {}
+                Some(PruneObstacle::Foreign(_)) if state == ObjectState::Planned => {}
                 Some(obstacle) => {
                     pruning.warnings.push(format!("{key} {obstacle}"));
-                    if let Obstacle::Kept(_) = obstacle {
+                    if let PruneObstacle::Kept(_) = obstacle {
                         // Recorded as before: it is deleted when the reason ends.
                         let mut item = item.clone();
                         item.object.uid.clone_from(&live.uid);
@@ -109,17 +109,17 @@ pub(super) fn prune(
 fn obstacle(
     input: &PlanInput<'_>,
     key: &ObjectKey,
-    item: &Item,
+    item: &InventoryItem,
     live: &LiveObject,
     owner: &str,
-) -> Option<Obstacle> {
+) -> Option<PruneObstacle> {
     let is_unmarked = live.owner.is_none() && input.unmarked.contains(key);
     if live.owner.as_deref() != Some(owner) && !is_unmarked {
-        Some(Obstacle::UNMARKED)
+        Some(PruneObstacle::UNMARKED)
     } else if item.object.state != ObjectState::Planned && live.uid != item.object.uid {
-        Some(Obstacle::ANOTHER)
+        Some(PruneObstacle::ANOTHER)
     } else {
-        kept_by(input.inventory, live).map(Obstacle::Kept)
+        kept_by(input.inventory, live).map(PruneObstacle::Kept)
     }
 }
 
@@ -136,14 +136,14 @@ fn kept_by(inventory: &Inventory, live: &LiveObject) -> Option<String> {
 
 /// Why an object is not deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum PruneObstacle {
     /// It is not ours: it is forgotten.
     Foreign(&'static str),
     /// It is ours, and something keeps it: it stays recorded.
     Kept(String),
 }
 
-impl Obstacle {
+impl PruneObstacle {
     /// The owner label is gone, or is that of another installation.
     pub const UNMARKED: Self = Self::Foreign("it no longer carries our label");
     /// Another object has its name now.
@@ -160,7 +160,7 @@ impl Obstacle {
     }
 }
 
-impl std::fmt::Display for Obstacle {
+impl std::fmt::Display for PruneObstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Foreign(why) => write!(f, "is left alone and forgotten: {why}"),
@@ -178,16 +178,16 @@ impl Deletion {
         labels: &BTreeMap<String, String>,
         live: &LiveObject,
         inventory: &Inventory,
-    ) -> Option<Obstacle> {
+    ) -> Option<PruneObstacle> {
         let mut needed = self.labels.iter();
         let is_marked = needed.all(|(label, value)| labels.get(label) == Some(value));
         let is_taken = live.owner.is_some() && !self.labels.contains_key(LABEL_OWNER);
         if live.uid != self.uid {
-            Some(Obstacle::ANOTHER)
+            Some(PruneObstacle::ANOTHER)
         } else if !is_marked || is_taken {
-            Some(Obstacle::UNMARKED)
+            Some(PruneObstacle::UNMARKED)
         } else {
-            kept_by(inventory, live).map(Obstacle::Kept)
+            kept_by(inventory, live).map(PruneObstacle::Kept)
         }
     }
 }
@@ -197,7 +197,7 @@ pub(super) fn target(
     snapshot: &Snapshot,
     kinds: &KindTable,
     key: &ObjectKey,
-    item: &Item,
+    item: &InventoryItem,
 ) -> Option<Target> {
     let kind = (key.group.clone(), key.kind.clone());
     if snapshot.unserved.contains_key(&kind) {
@@ -225,17 +225,17 @@ pub(super) fn target(
 impl Pruning {
     /// A kind that is not served. Where the objects are gone with it, the object is forgotten. Else it stays recorded, and is pruned
     /// when its kind is served again.
-    fn unserved(&mut self, input: &PlanInput<'_>, key: &ObjectKey, item: &Item) {
+    fn unserved(&mut self, input: &PlanInput<'_>, key: &ObjectKey, item: &InventoryItem) {
         let kind = (key.group.clone(), key.kind.clone());
         let why = match input.snapshot.unserved.get(&kind) {
-            Some(Unserved::Gone) => {
+            Some(UnservedKind::Gone) => {
                 self.warnings.push(format!(
                     "{key} is forgotten: the cluster no longer serves {}",
                     key.kind
                 ));
                 return;
             }
-            Some(Unserved::Unknown(why)) => why,
+            Some(UnservedKind::Unknown(why)) => why,
             None => "the cluster does not serve its kind",
         };
         self.warnings.push(format!(
@@ -246,7 +246,7 @@ impl Pruning {
 
     /// An object that cannot be read may exist: it stays recorded, and is pruned when it can be read again. One that was there
     /// before us stays in any case, and of one that was only planned nothing is known but its name.
-    fn unread(&mut self, key: &ObjectKey, item: &Item, why: &str) {
+    fn unread(&mut self, key: &ObjectKey, item: &InventoryItem, why: &str) {
         self.warnings
             .push(format!("{key} cannot be read, and stays recorded: {why}"));
         self.unreachable.insert(key.clone(), item.clone());
@@ -257,12 +257,12 @@ impl Pruning {
         &mut self,
         input: &PlanInput<'_>,
         target: Target,
-        item: &Item,
+        item: &InventoryItem,
         live: &LiveObject,
         occupied: &BTreeSet<&str>,
     ) {
         let key = &target.key;
-        let kept = match KeptKind::of(key) {
+        let kept = match KeptKind::from_key(key) {
             Some(kind) => !input.delete_kinds.contains(&kind),
             // Of a kind that is not kept only what was created once is retained (semantics 12).
             None => item.object.state == ObjectState::Retained,
@@ -272,12 +272,14 @@ impl Pruning {
             None
         } else if let Some(other) = input.claims.objects.get(key) {
             Some(format!("{other} wants it, too"))
-        } else if input.claims.is_partial && KeptKind::of(key).is_some_and(KeptKind::is_shared) {
+        } else if input.claims.is_partial
+            && KeptKind::from_key(key).is_some_and(KeptKind::is_shared)
+        {
             Some(
                 "you may not read all installations of the cluster, and others may need it"
                     .to_owned(),
             )
-        } else if let Some(why) = input.claims.needs(key, inhabited) {
+        } else if let Some(why) = input.claims.reason_to_keep(key, inhabited) {
             Some(why)
         } else if key.kind == "Namespace" && occupied.contains(key.name.as_str()) {
             Some("objects that stay are in it".to_owned())
@@ -312,7 +314,7 @@ impl Pruning {
         self.deletions.retain(|deletion| {
             let key = &deletion.target.key;
             let mut kept = retained.iter().chain(unreachable).map(|(kept, _)| kept);
-            let staying = match KeptKind::of(key) {
+            let staying = match KeptKind::from_key(key) {
                 Some(KeptKind::Namespace) => kept
                     .find(|kept| kept.namespace.as_ref() == Some(&key.name))
                     .map(|kept| format!("{kept} stays in it")),
@@ -388,27 +390,32 @@ mod tests {
             ..live("u", Some("o"))
         };
         let mark = &[(LABEL_OWNER, "o")][..];
-        let mut recorded = Item::planned("front", "v1");
+        let mut recorded = InventoryItem::planned("front", "v1");
         recorded.object.uid = "recorded".to_owned();
         let mut inventory = Inventory::default();
         inventory
             .objects
             .insert(target("Till", "shop").key, recorded);
-        let stays = |why: &str| Some(Obstacle::Kept(why.to_owned()));
+        let stays = |why: &str| Some(PruneObstacle::Kept(why.to_owned()));
         for (deletion, labels, found, expected) in [
             (ours(mark), mark, live("u", Some("o")), None),
             (
                 ours(mark),
                 &[(LABEL_OWNER, "other")],
                 live("u", Some("other")),
-                Some(Obstacle::UNMARKED),
+                Some(PruneObstacle::UNMARKED),
             ),
-            (ours(mark), &[], live("u", None), Some(Obstacle::UNMARKED)),
+            (
+                ours(mark),
+                &[],
+                live("u", None),
+                Some(PruneObstacle::UNMARKED),
+            ),
             (
                 ours(mark),
                 mark,
                 live("v", Some("o")),
-                Some(Obstacle::ANOTHER),
+                Some(PruneObstacle::ANOTHER),
             ),
             (
                 ours(mark),
@@ -429,7 +436,7 @@ mod tests {
                 ours(&[]),
                 mark,
                 live("u", Some("o")),
-                Some(Obstacle::UNMARKED),
+                Some(PruneObstacle::UNMARKED),
             ),
         ] {
             let obstacle = deletion.obstacle(&map(labels), &found, &inventory);

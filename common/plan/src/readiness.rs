@@ -22,9 +22,9 @@ mod storage;
 mod webhook;
 mod workload;
 
-pub use job::ended_by_events;
+pub use job::assess_ended_by_events;
 pub use storage::StorageClasses;
-pub use webhook::{Endpoints, called_namespaces};
+pub use webhook::{ReadyEndpoints, called_namespaces};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -37,14 +37,14 @@ use common::manifest::kinds::traits::is_built_in;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Readiness {
     /// The status.
-    pub status: Status,
+    pub status: ReadinessStatus,
     /// The reason, for display: `1/2 ready`, `available`, `waiting: …`.
     pub message: String,
 }
 
 /// The statuses of kstatus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Status {
+pub enum ReadinessStatus {
     /// It is ready.
     Current,
     /// It is progressing.
@@ -57,7 +57,7 @@ pub enum Status {
     Unknown,
 }
 
-impl Status {
+impl ReadinessStatus {
     /// Whether waiting longer is useless: it has failed, or it cannot be read.
     #[must_use]
     pub fn is_hopeless(self) -> bool {
@@ -67,18 +67,18 @@ impl Status {
 
 impl Readiness {
     fn current(message: impl Into<String>) -> Self {
-        Self::new(Status::Current, message)
+        Self::new(ReadinessStatus::Current, message)
     }
 
     fn in_progress(message: impl Into<String>) -> Self {
-        Self::new(Status::InProgress, message)
+        Self::new(ReadinessStatus::InProgress, message)
     }
 
     fn failed(message: impl Into<String>) -> Self {
-        Self::new(Status::Failed, message)
+        Self::new(ReadinessStatus::Failed, message)
     }
 
-    fn new(status: Status, message: impl Into<String>) -> Self {
+    fn new(status: ReadinessStatus, message: impl Into<String>) -> Self {
         Self {
             status,
             message: message.into(),
@@ -91,7 +91,7 @@ const GRACE: SignedDuration = SignedDuration::from_secs(10);
 
 /// Facts that the readiness of an object depends on and that are not part of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Context<'a> {
+pub struct ReadinessContext<'a> {
     /// The server's time. With `None`, ages are unknown, and nothing is tolerated.
     pub now: Option<Timestamp>,
     /// When the wait for the object began, in the server's time: a failure from before may have been resolved. `None` if no one waits.
@@ -101,12 +101,12 @@ pub struct Context<'a> {
     /// The StorageClasses of the cluster, if known.
     pub classes: Option<&'a StorageClasses>,
     /// The Services with ready endpoints, if known.
-    pub endpoints: Option<&'a Endpoints>,
+    pub endpoints: Option<&'a ReadyEndpoints>,
 }
 
 /// A part of the [`Context`] that the readiness of an object depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
+pub enum ContextNeed {
     /// [`Context::has_status`].
     HasStatus,
     /// [`Context::classes`].
@@ -117,23 +117,25 @@ pub enum Need {
 
 /// Returns the facts that [`assess_in`] needs for an object; most need none.
 #[must_use]
-pub fn need(object: &Value) -> Option<Need> {
-    if generic::before_the_kind(object).is_some() {
+pub fn find_context_need(object: &Value) -> Option<ContextNeed> {
+    if generic::assess_any_kind(object).is_some() {
         return None;
     }
     let gvk = Gvk::of(object).unwrap_or_default();
     match (gvk.group.as_str(), gvk.kind.as_str()) {
-        ("", "PersistentVolumeClaim") => storage::no_pod_wants(object).then_some(Need::Classes),
+        ("", "PersistentVolumeClaim") => {
+            storage::has_no_pod(object).then_some(ContextNeed::Classes)
+        }
         (
             "admissionregistration.k8s.io",
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
         ) => {
             let calls_services = !called_namespaces(object).is_empty();
-            calls_services.then_some(Need::Endpoints)
+            calls_services.then_some(ContextNeed::Endpoints)
         }
         (group, _) => {
             let is_custom = !is_built_in(group) && generic::is_unreported(object);
-            is_custom.then_some(Need::HasStatus)
+            is_custom.then_some(ContextNeed::HasStatus)
         }
     }
 }
@@ -141,58 +143,58 @@ pub fn need(object: &Value) -> Option<Need> {
 /// Assesses a live object, as the API server returned it with its status, by itself.
 #[must_use]
 pub fn assess(object: &Value) -> Readiness {
-    assess_in(object, &Context::default())
+    assess_in(object, &ReadinessContext::default())
 }
 
 /// Assesses a live object, as the API server returned it with its status, in a context.
 #[must_use]
-pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
+pub fn assess_in(object: &Value, ctx: &ReadinessContext<'_>) -> Readiness {
     let gvk = Gvk::of(object).unwrap_or_default();
     let kind = (gvk.group.as_str(), gvk.kind.as_str());
     // The server deletes an ended Job after its time to live, with a finalizer.
     if kind == ("batch", "Job")
-        && job::is_removed_at_its_end(object)
-        && let Some(ended) = job::ended(object)
+        && job::has_ttl(object)
+        && let Some(ended) = job::assess_ended(object)
     {
         return ended;
     }
-    if let Some(verdict) = generic::before_the_kind(object) {
+    if let Some(verdict) = generic::assess_any_kind(object) {
         return verdict;
     }
     match kind {
-        ("apps" | "extensions", "Deployment") => workload::deployment(object, ctx),
-        ("apps", "StatefulSet") => workload::stateful_set(object),
-        ("apps" | "extensions", "DaemonSet") => workload::daemon_set(object),
+        ("apps" | "extensions", "Deployment") => workload::assess_deployment(object, ctx),
+        ("apps", "StatefulSet") => workload::assess_stateful_set(object),
+        ("apps" | "extensions", "DaemonSet") => workload::assess_daemon_set(object),
         ("apps" | "extensions", "ReplicaSet") | ("", "ReplicationController") => {
-            workload::replica_set(object, ctx)
+            workload::assess_replica_set(object, ctx)
         }
-        ("", "Pod") => pod::pod(object),
-        ("batch", "Job") => job::job(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => extension::crd(object),
-        ("apiregistration.k8s.io", "APIService") => extension::api_service(object),
+        ("", "Pod") => pod::assess_pod(object),
+        ("batch", "Job") => job::assess_job(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => extension::assess_crd(object),
+        ("apiregistration.k8s.io", "APIService") => extension::assess_api_service(object),
         (
             "admissionregistration.k8s.io",
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
-        ) => webhook::configuration(object, ctx.endpoints),
-        ("", "Namespace") => phase::namespace(object),
-        ("", "PersistentVolumeClaim") => storage::claim(object, ctx.classes),
-        ("", "PersistentVolume") => storage::volume(object),
-        ("", "Service") => phase::service(object),
-        ("autoscaling", "HorizontalPodAutoscaler") => phase::autoscaler(object),
+        ) => webhook::assess_configuration(object, ctx.endpoints),
+        ("", "Namespace") => phase::assess_namespace(object),
+        ("", "PersistentVolumeClaim") => storage::assess_claim(object, ctx.classes),
+        ("", "PersistentVolume") => storage::assess_volume(object),
+        ("", "Service") => phase::assess_service(object),
+        ("autoscaling", "HorizontalPodAutoscaler") => phase::assess_autoscaler(object),
         ("gateway.networking.k8s.io", "Gateway") => {
-            generic::by_conditions(object, &["Programmed", "Accepted"], ctx)
+            generic::assess_by_conditions(object, &["Programmed", "Accepted"], ctx)
         }
         ("gateway.networking.k8s.io", "GatewayClass") => {
-            generic::by_conditions(object, &["Accepted"], ctx)
+            generic::assess_by_conditions(object, &["Accepted"], ctx)
         }
-        _ => generic::by_conditions(object, &["Ready", "Available"], ctx),
+        _ => generic::assess_by_conditions(object, &["Ready", "Available"], ctx),
     }
 }
 
 /// Assesses an object of a kind that is ready once it exists. Its metadata is enough.
 #[must_use]
-pub fn exists(object: &Value) -> Readiness {
-    generic::before_the_kind(object).unwrap_or_else(|| Readiness::current("ready"))
+pub fn assess_existing(object: &Value) -> Readiness {
+    generic::assess_any_kind(object).unwrap_or_else(|| Readiness::current("ready"))
 }
 
 /// Assesses an object that does not exist, by its last known state. `is_final` tells whether that was its state when it was deleted, as a
@@ -200,13 +202,13 @@ pub fn exists(object: &Value) -> Readiness {
 ///
 /// A Job that was deleted after its time to live has done its work (Flux, Timoni), even if no one saw its end.
 #[must_use]
-pub fn assess_gone(last: Option<&Value>, is_final: bool) -> Readiness {
+pub fn assess_missing(last: Option<&Value>, is_final: bool) -> Readiness {
     let job = last.filter(|last| {
         let gvk = Gvk::of(last).unwrap_or_default();
         (gvk.group.as_str(), gvk.kind.as_str()) == ("batch", "Job")
     });
-    match job.filter(|job| job::is_removed_at_its_end(job)) {
-        Some(job) => match job::ended(job) {
+    match job.filter(|job| job::has_ttl(job)) {
+        Some(job) => match job::assess_ended(job) {
             Some(ended) => ended,
             None if is_final => Readiness::in_progress("it does not exist"),
             None => Readiness::current("gone after its ttlSecondsAfterFinished"),

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::conflicts::Policy;
 use super::desired::DesiredObject;
-use super::inventory::Item;
+use super::inventory::InventoryItem;
 use super::{Action, InstallationPlan, Step};
-use common::api::installation::{Conflicts, ObjectState};
+use common::api::installation::{ConflictPolicy, ObjectState};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
 use common::nearest::nearest;
@@ -54,7 +54,7 @@ pub enum RecreateError {
         /// As the user wrote it.
         typed: String,
         /// The reason.
-        why: Needless,
+        why: NeedlessReason,
     },
     /// It existed before the installation.
     #[error(
@@ -65,7 +65,7 @@ pub enum RecreateError {
 
 /// The reason why an object that the user named is not recreated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Needless {
+pub enum NeedlessReason {
     /// It is up to date, or nothing is due.
     #[error("it is up to date")]
     UpToDate,
@@ -110,7 +110,7 @@ impl NamedObject {
         })
     }
 
-    fn is(&self, key: &ObjectKey) -> bool {
+    fn matches(&self, key: &ObjectKey) -> bool {
         self.kind.eq_ignore_ascii_case(&key.kind)
             && self.group.as_ref().is_none_or(|group| *group == key.group)
             && self.name == key.name
@@ -122,7 +122,7 @@ impl NamedObject {
 ///
 /// # Errors
 /// The first name that is not part of a plan, or that is never recreated.
-pub fn allow<'a>(
+pub fn allow_recreations<'a>(
     plans: impl IntoIterator<Item = &'a mut InstallationPlan>,
     typed: &[String],
 ) -> Result<(), RecreateError> {
@@ -140,8 +140,8 @@ pub fn allow<'a>(
         for key in wanted.chain(&plan.unchanged).chain(pruned) {
             known.insert(format!("{}/{}", key.kind, key.name));
             for (wish, found) in wishes.iter().zip(&mut found) {
-                if wish.is(key) {
-                    refuse(key, plan)?;
+                if wish.matches(key) {
+                    check_allowed(key, plan)?;
                     allowed.insert(key.clone());
                     *found = true;
                 }
@@ -159,7 +159,7 @@ pub fn allow<'a>(
     }
     match typed.iter().zip(found).find(|(_, found)| !found) {
         Some((typed, _)) => Err(RecreateError::Unknown {
-            near: near(typed, &known),
+            near: find_similar(typed, &known),
             typed: typed.clone(),
         }),
         None => Ok(()),
@@ -178,29 +178,32 @@ pub fn check(
 ) -> Result<(), RecreateError> {
     for typed in typed {
         let wish = NamedObject::parse(typed)?;
-        let mut why = Needless::UpToDate;
+        let mut why = NeedlessReason::UpToDate;
         let mut is_needed = false;
         for (part, (plan, continues)) in plans.iter().enumerate() {
-            let is_unchanged = plan.unchanged.iter().any(|key| wish.is(key));
+            let is_unchanged = plan.unchanged.iter().any(|key| wish.matches(key));
             let steps = plan.steps.iter();
-            let steps: Vec<&Step> = steps.filter(|step| wish.is(&step.target.key)).collect();
+            let steps: Vec<&Step> = steps
+                .filter(|step| wish.matches(&step.target.key))
+                .collect();
             is_needed |= *continues && (is_unchanged || !steps.is_empty());
             for step in steps {
                 let key = &step.target.key;
                 match step.action {
-                    Action::Create => why = Needless::Missing,
-                    _ if in_place.contains(&(part, key.clone())) => why = Needless::InPlace,
+                    Action::Create => why = NeedlessReason::Missing,
+                    _ if in_place.contains(&(part, key.clone())) => why = NeedlessReason::InPlace,
                     _ => is_needed = true,
                 }
             }
             let pruned = plan.may_go_first.iter();
-            for key in pruned.filter(|key| wish.is(key)) {
+            for key in pruned.filter(|key| wish.matches(key)) {
                 let mut recreations = plan.recreations.iter();
-                if recreations.any(|recreation| recreation.deleted().any(|deleted| deleted == key))
+                if recreations
+                    .any(|recreation| recreation.deleted_keys().any(|deleted| deleted == key))
                 {
                     is_needed = true;
                 } else {
-                    why = Needless::Pruned;
+                    why = NeedlessReason::Pruned;
                 }
             }
         }
@@ -215,28 +218,35 @@ pub fn check(
 }
 
 /// Returns the policy of a step. An object that existed before the installation is never recreated, whatever the manifest says.
-pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item) -> Policy {
+pub(super) fn step_policy(
+    wanted: &DesiredObject,
+    conflicts: ConflictPolicy,
+    before: &InventoryItem,
+) -> Policy {
     // An unreadable annotation was refused when the object was resolved.
-    let mut policy = Policy::of(&wanted.object, conflicts).unwrap_or(Policy {
+    let mut policy = Policy::from_object(&wanted.object, conflicts).unwrap_or(Policy {
         conflicts,
         ..Policy::default()
     });
     policy.shared = before.object.state == ObjectState::Preexisting;
-    policy.only_recorded = wanted.is_left();
-    policy.recreate &=
-        before.object.state == ObjectState::Owned && KeptKind::of(&wanted.target.key).is_none();
+    policy.only_recorded = wanted.is_left_to_owner();
+    policy.recreate &= before.object.state == ObjectState::Owned
+        && KeptKind::from_key(&wanted.target.key).is_none();
     policy
 }
 
 /// Whether the manifest of an object permits its recreation.
 #[must_use]
 pub fn is_accepted(object: &Value) -> bool {
-    let is_kept = ObjectKey::of(object).is_some_and(|key| KeptKind::of(&key).is_some());
-    !is_kept && Policy::of(object, Conflicts::default()).is_ok_and(|policy| policy.recreate)
+    let is_kept =
+        ObjectKey::from_object(object).is_some_and(|key| KeptKind::from_key(&key).is_some());
+    !is_kept
+        && Policy::from_object(object, ConflictPolicy::default())
+            .is_ok_and(|policy| policy.recreate)
 }
 
-fn refuse(key: &ObjectKey, plan: &InstallationPlan) -> Result<(), RecreateError> {
-    if let Some(kind) = KeptKind::of(key) {
+fn check_allowed(key: &ObjectKey, plan: &InstallationPlan) -> Result<(), RecreateError> {
+    if let Some(kind) = KeptKind::from_key(key) {
         return Err(RecreateError::Kept {
             key: key.clone(),
             why: kind.loss(),
@@ -251,7 +261,7 @@ fn refuse(key: &ObjectKey, plan: &InstallationPlan) -> Result<(), RecreateError>
 }
 
 /// Returns objects of the same name, else the one with the closest name.
-fn near(typed: &str, known: &BTreeSet<String>) -> Vec<String> {
+fn find_similar(typed: &str, known: &BTreeSet<String>) -> Vec<String> {
     let name = typed.rsplit('/').next().unwrap_or(typed);
     let same = known
         .iter()
@@ -304,7 +314,7 @@ mod tests {
             policy: Policy::default(),
         };
         let service = key("", "Service", "web");
-        let mut item = Item::planned("web", "v1");
+        let mut item = InventoryItem::planned("web", "v1");
         item.object.state = ObjectState::Preexisting;
         let mut exact = crate::inventory::Inventory::default();
         exact.objects.insert(service.clone(), item);
@@ -342,7 +352,7 @@ mod tests {
     fn allowed(typed: &[&str]) -> Result<Vec<String>, String> {
         let mut plan = plan();
         let typed: Vec<String> = typed.iter().map(|typed| (*typed).to_owned()).collect();
-        allow([&mut plan], &typed).map_err(|error| error.to_string())?;
+        allow_recreations([&mut plan], &typed).map_err(|error| error.to_string())?;
         let steps = plan.steps.iter().filter(|step| step.policy.recreate);
         let keys = steps.map(|step| &step.target.key);
         let keys = keys.chain(&plan.may_go_first);

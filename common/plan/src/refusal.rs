@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::changes::Remedy;
+use super::changes::RefusalRemedy;
 use super::{InstallationPlan, Verb};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
@@ -13,21 +13,21 @@ use common::manifest::key::ObjectKey;
 /// A write that the server refuses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Refusal {
+pub struct RefusedWrite {
     /// The object.
     pub key: ObjectKey,
     /// Field and reason, without values of Secrets.
     pub message: String,
     /// Its category.
-    pub cause: Cause,
+    pub cause: FailureCause,
     /// How the user can resolve it.
-    pub remedy: Option<Remedy>,
+    pub remedy: Option<RefusalRemedy>,
 }
 
 /// Categories of refusals and failures that have different exit codes (semantics 12.14 and 17.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Cause {
+pub enum FailureCause {
     /// Anything else: exit 1.
     Other,
     /// A field or the object belongs to another owner: exit 4.
@@ -52,24 +52,24 @@ pub struct RefusedPlan {
     /// The operation that was planned.
     pub verb: Verb,
     /// The writes; at least one.
-    pub writes: Vec<Refusal>,
+    pub writes: Vec<RefusedWrite>,
 }
 
 impl RefusalError {
     /// Returns all refused writes.
-    pub fn writes(&self) -> impl Iterator<Item = &Refusal> {
+    pub fn writes(&self) -> impl Iterator<Item = &RefusedWrite> {
         self.plans.iter().flat_map(|plan| &plan.writes)
     }
 
     /// Returns the category that decides the exit code.
     #[must_use]
-    pub fn cause(&self) -> Cause {
+    pub fn cause(&self) -> FailureCause {
         let causes = self.writes().map(|refusal| refusal.cause);
-        causes.max().unwrap_or(Cause::Other)
+        causes.max().unwrap_or(FailureCause::Other)
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RefusedWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.key, self.message)
     }
@@ -78,7 +78,7 @@ impl fmt::Display for Refusal {
 impl InstallationPlan {
     /// Returns the refused write of an object, if any.
     #[must_use]
-    pub fn refusal(&self, key: &ObjectKey) -> Option<&Refusal> {
+    pub fn refusal(&self, key: &ObjectKey) -> Option<&RefusedWrite> {
         self.refused.iter().find(|refusal| refusal.key == *key)
     }
 }
@@ -128,7 +128,7 @@ fn lines(plans: &[RefusedPlan]) -> String {
 mod tests {
     use super::*;
 
-    fn plan(name: &str, causes: &[Cause]) -> InstallationPlan {
+    fn plan(name: &str, causes: &[FailureCause]) -> InstallationPlan {
         let installation = InstallationName {
             namespace: "kubectl-addons".to_owned(),
             name: name.to_owned(),
@@ -136,7 +136,7 @@ mod tests {
         let refused = causes
             .iter()
             .zip(["a", "b"])
-            .map(|(cause, object)| Refusal {
+            .map(|(cause, object)| RefusedWrite {
                 key: ObjectKey {
                     kind: "ConfigMap".to_owned(),
                     namespace: Some("shop".to_owned()),
@@ -156,9 +156,9 @@ mod tests {
     #[test]
     fn all_refusals_of_a_command_are_one_error() {
         let plans = [
-            plan("till", &[Cause::Other, Cause::Denied]),
+            plan("till", &[FailureCause::Other, FailureCause::Denied]),
             plan("fine", &[]),
-            plan("web", &[Cause::Conflict]),
+            plan("web", &[FailureCause::Conflict]),
         ];
         let error = check(&plans).unwrap_err();
         assert_eq!(
@@ -168,9 +168,9 @@ mod tests {
              \u{20} shop/ConfigMap b: data: no\n\
              \u{20} shop/ConfigMap a: data: no"
         );
-        assert_eq!(error.cause(), Cause::Denied);
+        assert_eq!(error.cause(), FailureCause::Denied);
         let error = check([&plans[2]]).unwrap_err();
-        assert_eq!(error.cause(), Cause::Conflict);
+        assert_eq!(error.cause(), FailureCause::Conflict);
         assert!(
             error
                 .to_string()

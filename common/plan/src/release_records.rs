@@ -36,7 +36,7 @@ impl ReleaseRecords {
     ///
     /// # Errors
     /// The names of the Secrets that differ.
-    pub fn judge(
+    pub fn compare(
         recorded: &[HelmRecord],
         found: Vec<HelmRecord>,
         is_interrupted: bool,
@@ -59,7 +59,7 @@ impl ReleaseRecords {
             let mut recorded = recorded.iter();
             match recorded.find(|record| record.name == one.name) {
                 Some(record) if record.is_untouched(&one) => judged.known.push(one),
-                Some(record) if record.holds_the_same(&one) => {
+                Some(record) if record.is_same_release(&one) => {
                     judged.recovers = false;
                     judged.known.push(one);
                 }
@@ -123,7 +123,7 @@ mod tests {
             (vec![v1.clone()], false, Err("v2")),
             (vec![v1.clone()], true, Ok((1, 0, true))),
         ] {
-            let judged = ReleaseRecords::judge(&recorded, found.clone(), is_interrupted);
+            let judged = ReleaseRecords::compare(&recorded, found.clone(), is_interrupted);
             let judged = judged.map(|it| (it.known.len(), it.left.len(), it.recovers));
             let expected = expected.map_err(|name| vec![name.to_owned()]);
             assert_eq!(judged, expected, "{found:?} {is_interrupted}");

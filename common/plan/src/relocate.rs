@@ -3,18 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use super::inventory::{Inventory, Item};
+use super::inventory::{Inventory, InventoryItem};
 use super::snapshot::Snapshot;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 
 /// Returns the keys that a recorded object may have now; none if its kind is served as recorded.
-pub(super) fn places<'a>(
+pub(super) fn possible_keys<'a>(
     key: &'a ObjectKey,
     kinds: &'a KindTable,
 ) -> impl Iterator<Item = ObjectKey> + 'a {
     let is_served = kinds.preferred(&key.group, &key.kind).is_some();
-    let groups = kinds.groups_of(&key.kind).filter(move |_| !is_served);
+    let groups = kinds
+        .groups_with_kind(&key.kind)
+        .filter(move |_| !is_served);
     groups.map(|group| ObjectKey {
         group: group.to_owned(),
         ..key.clone()
@@ -22,23 +24,23 @@ pub(super) fn places<'a>(
 }
 
 /// Returns the inventory with the current key of every object; `None` if no object moved.
-pub(super) fn relocated(
+pub(super) fn relocate(
     inventory: &Inventory,
     snapshot: &Snapshot,
     kinds: &KindTable,
 ) -> Option<Inventory> {
-    let moved: BTreeMap<&ObjectKey, (ObjectKey, Item)> = inventory
+    let moved: BTreeMap<&ObjectKey, (ObjectKey, InventoryItem)> = inventory
         .objects
         .iter()
         .filter(|(_, item)| !item.object.uid.is_empty())
         .filter_map(|(key, item)| {
-            let mut places = places(key, kinds);
+            let mut places = possible_keys(key, kinds);
             let place = places.find(|place| {
                 let live = snapshot.live.get(place);
                 live.is_some_and(|live| live.uid == item.object.uid)
             })?;
             let (gvk, _) = kinds.preferred(&place.group, &place.kind)?;
-            let item = Item {
+            let item = InventoryItem {
                 version: gvk.version,
                 ..item.clone()
             };

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use addons_versions::constraint::Constraint;
 use addons_versions::tolerant;
 use common::api::catalogue::Requirement;
-pub use problem::{Problem, RequiresError};
+pub use problem::{RequirementProblem, RequiresError};
 
 /// An add-on that a command installs or upgrades.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct AddonCandidate<'a> {
     /// `NAMESPACE/NAME` of its installation.
     pub installation: &'a str,
     /// The add-on.
@@ -24,7 +24,7 @@ pub struct Candidate<'a> {
 
 /// An existing installation.
 #[derive(Clone, Copy, Debug)]
-pub struct Present<'a> {
+pub struct PresentInstallation<'a> {
     /// `NAMESPACE/NAME`.
     pub installation: &'a str,
     /// The add-on.
@@ -39,7 +39,7 @@ pub struct Present<'a> {
     pub is_believed: bool,
 }
 
-impl Present<'_> {
+impl PresentInstallation<'_> {
     /// Whether an installation believes the record.
     fn counts_for(&self, installation: &str) -> bool {
         self.is_believed || namespace(self.installation) == namespace(installation)
@@ -54,17 +54,17 @@ fn namespace(installation: &str) -> Option<&str> {
 
 /// The order of the candidates, and warnings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Order {
+pub struct InstallOrder {
     /// Per candidate, the indexes of the candidates that have to be installed before it, sorted.
     pub first: Vec<Vec<usize>>,
     /// Required installations that are not ready.
-    pub unready: Vec<Unready>,
+    pub unready: Vec<UnreadyRequirement>,
 }
 
 /// A requirement that is met by an installation that is not ready.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{addon} requires {requires}: {installation} is installed, but not ready")]
-pub struct Unready {
+pub struct UnreadyRequirement {
     /// The add-on with the requirement.
     pub addon: String,
     /// The required add-on.
@@ -73,8 +73,8 @@ pub struct Unready {
     pub installation: String,
 }
 
-impl Unready {
-    fn of(candidate: &Candidate<'_>, present: &Present<'_>) -> Self {
+impl UnreadyRequirement {
+    fn new(candidate: &AddonCandidate<'_>, present: &PresentInstallation<'_>) -> Self {
         Self {
             addon: candidate.addon.to_owned(),
             requires: present.addon.to_owned(),
@@ -99,27 +99,27 @@ pub struct Dependent {
 ///
 /// # Errors
 /// [`RequiresError`] with every problem of every candidate.
-pub fn order(
-    candidates: &[Candidate<'_>],
-    present: &[Present<'_>],
+pub fn resolve_order(
+    candidates: &[AddonCandidate<'_>],
+    present: &[PresentInstallation<'_>],
     available: &BTreeMap<String, Vec<String>>,
-) -> Result<Order, RequiresError> {
-    let mut order = Order::default();
+) -> Result<InstallOrder, RequiresError> {
+    let mut order = InstallOrder::default();
     let mut problems = Vec::new();
-    let stays = |present: &&Present<'_>| {
+    let stays = |present: &&PresentInstallation<'_>| {
         let mut candidates = candidates.iter();
         !candidates.any(|candidate| candidate.installation == present.installation)
     };
-    let staying: Vec<&Present<'_>> = present.iter().filter(stays).collect();
+    let staying: Vec<&PresentInstallation<'_>> = present.iter().filter(stays).collect();
     for (index, candidate) in candidates.iter().enumerate() {
         let mut first = Vec::new();
         let believed = staying.iter();
         let believed = believed.filter(|present| present.counts_for(candidate.installation));
         for requirement in candidate.requires {
-            let accepts = match Acceptance::of(requirement) {
+            let accepts = match AcceptedVersions::from_requirement(requirement) {
                 Ok(accepts) => accepts,
                 Err(error) => {
-                    problems.push(Problem::constraint(
+                    problems.push(RequirementProblem::constraint(
                         candidate,
                         requirement,
                         error.to_string(),
@@ -132,7 +132,7 @@ pub fn order(
                 .iter()
                 .enumerate()
                 .filter(|(other, of)| {
-                    *other != index && of.addon == name && accepts.version(of.version)
+                    *other != index && of.addon == name && accepts.includes(of.version)
                 })
                 .map(|(other, _)| other)
                 .collect();
@@ -142,14 +142,16 @@ pub fn order(
             }
             let mut there = believed
                 .clone()
-                .filter(|present| present.addon == name && accepts.version(present.version));
+                .filter(|present| present.addon == name && accepts.includes(present.version));
             match there
                 .clone()
                 .find(|present| present.ready)
                 .or_else(|| there.next())
             {
                 Some(present) if present.ready => {}
-                Some(present) => order.unready.push(Unready::of(candidate, present)),
+                Some(present) => order
+                    .unready
+                    .push(UnreadyRequirement::new(candidate, present)),
                 None => {
                     let other = candidates
                         .iter()
@@ -162,7 +164,12 @@ pub fn order(
                         .collect();
                     let versions = available.get(name).map_or(&[][..], Vec::as_slice);
                     let fitting = accepts.newest(versions);
-                    problems.push(Problem::unmet(candidate, requirement, &wrong, fitting));
+                    problems.push(RequirementProblem::unmet(
+                        candidate,
+                        requirement,
+                        &wrong,
+                        fitting,
+                    ));
                 }
             }
         }
@@ -170,7 +177,7 @@ pub fn order(
         first.dedup();
         order.first.push(first);
     }
-    problems.extend(cycle(candidates, &order.first));
+    problems.extend(find_cycle(candidates, &order.first));
     if problems.is_empty() {
         Ok(order)
     } else {
@@ -183,7 +190,7 @@ pub fn order(
 /// Returns the installations, sorted, that would break if the add-ons `gone` were uninstalled: nothing in `remaining` meets their
 /// requirement.
 #[must_use]
-pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
+pub fn find_dependents(gone: &[&str], remaining: &[PresentInstallation<'_>]) -> Vec<Dependent> {
     let mut dependents = Vec::new();
     for present in remaining {
         for requirement in present.requires {
@@ -191,19 +198,19 @@ pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
                 continue;
             }
             // An unreadable constraint counts as not met, so that the user sees it and decides.
-            let met = Acceptance::of(requirement).is_ok_and(|accepts| {
+            let met = AcceptedVersions::from_requirement(requirement).is_ok_and(|accepts| {
                 remaining.iter().any(|other| {
                     other.installation != present.installation
                         && other.addon == requirement.name
                         && other.counts_for(present.installation)
-                        && accepts.version(other.version)
+                        && accepts.includes(other.version)
                 })
             });
             if !met {
                 dependents.push(Dependent {
                     installation: present.installation.to_owned(),
                     requires: requirement.name.clone(),
-                    constraint: written(requirement).map(str::to_owned),
+                    constraint: constraint_text(requirement).map(str::to_owned),
                 });
             }
         }
@@ -213,22 +220,24 @@ pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
 }
 
 /// Returns the constraint as written. A missing, null or empty one means any version (semantics 3).
-fn written(requirement: &Requirement) -> Option<&str> {
+fn constraint_text(requirement: &Requirement) -> Option<&str> {
     let text = requirement.version.as_deref()?;
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// The versions that a requirement accepts; `None` accepts any, even an empty one.
-struct Acceptance(Option<Constraint>);
+struct AcceptedVersions(Option<Constraint>);
 
-impl Acceptance {
-    fn of(requirement: &Requirement) -> Result<Self, addons_versions::RangeError> {
+impl AcceptedVersions {
+    fn from_requirement(requirement: &Requirement) -> Result<Self, addons_versions::RangeError> {
         Ok(Self(
-            written(requirement).map(Constraint::parse).transpose()?,
+            constraint_text(requirement)
+                .map(Constraint::parse)
+                .transpose()?,
         ))
     }
 
-    fn version(&self, version: &str) -> bool {
+    fn includes(&self, version: &str) -> bool {
         self.0.as_ref().is_none_or(|constraint| {
             tolerant::parse(version).is_ok_and(|version| constraint.matches(&version))
         })
@@ -236,7 +245,7 @@ impl Acceptance {
 
     /// Returns the newest of `versions` that is accepted.
     fn newest<'v>(&self, versions: &'v [String]) -> Option<&'v str> {
-        let fitting = versions.iter().filter(|version| self.version(version));
+        let fitting = versions.iter().filter(|version| self.includes(version));
         let newest = fitting.max_by(|a, b| match (tolerant::parse(a), tolerant::parse(b)) {
             (Ok(a), Ok(b)) => a.cmp_precedence(&b),
             (a, b) => a.is_ok().cmp(&b.is_ok()),
@@ -246,7 +255,10 @@ impl Acceptance {
 }
 
 /// Finds one cycle of candidates that wait for each other.
-fn cycle(candidates: &[Candidate<'_>], first: &[Vec<usize>]) -> Option<Problem> {
+fn find_cycle(
+    candidates: &[AddonCandidate<'_>],
+    first: &[Vec<usize>],
+) -> Option<RequirementProblem> {
     let mut open: Vec<usize> = (0..first.len()).collect();
     loop {
         let before = open.len();
@@ -272,7 +284,7 @@ fn cycle(candidates: &[Candidate<'_>], first: &[Vec<usize>]) -> Option<Problem> 
                 .skip(start)
                 .filter_map(|index| candidates.get(*index));
             let names = names.map(|candidate| candidate.addon.to_owned());
-            return Some(Problem::Cycle {
+            return Some(RequirementProblem::Cycle {
                 names: names.collect(),
             });
         }

@@ -21,7 +21,7 @@ pub const MARGIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// The time until which a record covers the writes to its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
+pub enum RecordCoverage {
     /// Unknown: there is no record yet, or its operation was interrupted and the next one completes it.
     Open,
     /// No operation is recorded: the record is new, or was restored without its status.
@@ -32,7 +32,7 @@ pub enum Memory {
 
 /// A record that is older than the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordOlder {
+pub struct OutdatedRecord {
     /// The installation.
     pub installation: InstallationName,
     /// When its last operation ended; `None` if none is recorded.
@@ -45,10 +45,10 @@ pub struct RecordOlder {
     pub objects: usize,
 }
 
-impl Memory {
+impl RecordCoverage {
     /// Reads the coverage of a record; `None` if the record does not exist yet.
     #[must_use]
-    pub fn of(record: Option<&AddonInstallation>) -> Self {
+    pub fn from_record(record: Option<&AddonInstallation>) -> Self {
         let Some(record) = record else {
             return Self::Open;
         };
@@ -71,8 +71,8 @@ impl Memory {
     /// Like [`Memory::of`], for an operation that applies objects: a record whose client was killed before its first operation is continued
     /// (semantics 13.10).
     #[must_use]
-    pub fn to_install(record: Option<&AddonInstallation>) -> Self {
-        match Self::of(record) {
+    pub fn for_install(record: Option<&AddonInstallation>) -> Self {
+        match Self::from_record(record) {
             Self::Blank if record.is_some_and(is_only_created) => Self::Open,
             memory => memory,
         }
@@ -109,41 +109,41 @@ fn sets_spec(entry: &ManagedFieldsEntry) -> bool {
 
 /// Checks a record against the live objects of a snapshot. Returns `None` if it is not older than they are.
 #[must_use]
-pub fn older(
+pub fn find_outdated(
     installation: &InstallationName,
-    memory: Memory,
+    memory: RecordCoverage,
     snapshot: &Snapshot,
     claims: &Claims,
-) -> Option<RecordOlder> {
+) -> Option<OutdatedRecord> {
     let owner = owner_hash(&installation.namespace, &installation.name);
-    let objects = snapshot.live.iter().chain(&snapshot.unasked);
+    let objects = snapshot.live.iter().chain(&snapshot.unrequested);
     let ours = objects.filter(|(key, live)| {
         let is_claimed = claims.objects.contains_key(*key) || claims.retained.contains_key(*key);
         live.owner.as_deref() == Some(owner.as_str()) && live.controlled_by.is_none() && !is_claimed
     });
     let written = ours.filter_map(|(key, live)| {
-        let at = live.written?;
+        let at = live.last_written?;
         // Objects that an earlier installation with this name left on purpose do not make a new record outdated.
-        (memory != Memory::Blank || !stays(key, live)).then_some((key, at))
+        (memory != RecordCoverage::Blank || !survives_uninstall(key, live)).then_some((key, at))
     });
-    judge(installation, memory, written)
+    compare_writes(installation, memory, written)
 }
 
 /// Like [`older`], for objects that are known to belong to the installation, each with the time when its field manager last wrote it.
 #[must_use]
-pub fn judge<'a>(
+pub fn compare_writes<'a>(
     installation: &InstallationName,
-    memory: Memory,
+    memory: RecordCoverage,
     written: impl Iterator<Item = (&'a ObjectKey, Timestamp)>,
-) -> Option<RecordOlder> {
+) -> Option<OutdatedRecord> {
     let (recorded, bound) = match memory {
-        Memory::Open => return None,
-        Memory::Blank => (None, Timestamp::MIN),
-        Memory::Until(ended) => (Some(ended), ended.checked_add(MARGIN).ok()?),
+        RecordCoverage::Open => return None,
+        RecordCoverage::Blank => (None, Timestamp::MIN),
+        RecordCoverage::Until(ended) => (Some(ended), ended.checked_add(MARGIN).ok()?),
     };
     let newer: Vec<_> = written.filter(|(_, at)| *at > bound).collect();
     let (object, written) = newer.iter().max_by_key(|(_, at)| *at)?;
-    Some(RecordOlder {
+    Some(OutdatedRecord {
         installation: installation.clone(),
         recorded,
         object: (*object).clone(),
@@ -153,13 +153,13 @@ pub fn judge<'a>(
 }
 
 /// Whether an uninstallation keeps the object.
-fn stays(key: &ObjectKey, live: &LiveObject) -> bool {
-    KeptKind::of(key).is_some() || live.keep.is_some() || live.create_only
+fn survives_uninstall(key: &ObjectKey, live: &LiveObject) -> bool {
+    KeptKind::from_key(key).is_some() || live.keep.is_some() || live.create_only
 }
 
 /// Returns when the field manager of an installation last wrote an object, according to its managedFields.
 #[must_use]
-pub fn written(object: &Value, installation: &InstallationName) -> Option<Timestamp> {
+pub fn last_written(object: &Value, installation: &InstallationName) -> Option<Timestamp> {
     let manager = field_manager(&installation.namespace, &installation.name);
     let entries = object.pointer("/metadata/managedFields")?.as_array()?;
     let ours = entries.iter().filter(|entry| {
@@ -169,7 +169,7 @@ pub fn written(object: &Value, installation: &InstallationName) -> Option<Timest
         .max()
 }
 
-impl fmt::Display for RecordOlder {
+impl fmt::Display for OutdatedRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             installation,

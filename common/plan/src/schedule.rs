@@ -3,22 +3,22 @@
 
 use std::collections::BTreeSet;
 
-use super::graph::{Edge, Graph, Node, NodeId, Reason, Until};
+use super::graph::{Edge, EdgeReason, Graph, GraphNode, NodeId, Until};
 
 /// The progress through a graph. Every object ends once: ready, failed, or skipped because something before it failed.
 #[derive(Debug)]
 pub struct Schedule<'a> {
     graph: &'a Graph,
-    nodes: Vec<Progress>,
+    nodes: Vec<NodeProgress>,
     /// Whether to wait for readiness. Otherwise applied counts as ready.
     waits: bool,
-    parts: Vec<Part>,
+    parts: Vec<PartProgress>,
 }
 
 /// The progress of one node.
 #[derive(Clone, Debug)]
-struct Progress {
-    state: State,
+struct NodeProgress {
+    state: NodeState,
     /// The number of edges into it that are not yet satisfied.
     unmet: usize,
     /// Whether something is sent for it or for a node after it. Otherwise its readiness does not matter.
@@ -26,43 +26,43 @@ struct Progress {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Held,
-    Begun,
+enum NodeState {
+    Waiting,
+    Started,
     Applied,
     Ended,
 }
 
 /// The progress of one add-on.
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct PartProgress {
     is_open: bool,
     /// Objects that may begin as soon as the part is open.
     free: BTreeSet<NodeId>,
     /// The number of objects that have not ended.
-    left: usize,
+    unfinished: usize,
 }
 
 /// An object that is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedNode {
     /// The object.
     pub node: NodeId,
     /// The object that failed.
     pub cause: NodeId,
     /// The reason why it waits for the failed object, or for a node in between.
-    pub reason: Reason,
+    pub reason: EdgeReason,
 }
 
 /// The objects that are affected by giving up a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GivenUp {
+pub struct GivenUpPart {
     /// Its objects that were applied but not seen ready.
     pub unready: Vec<NodeId>,
     /// Its objects that were not applied.
     pub unapplied: Vec<NodeId>,
     /// Objects of other parts that wait for them.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedNode>,
 }
 
 impl<'a> Schedule<'a> {
@@ -74,9 +74,9 @@ impl<'a> Schedule<'a> {
         waits: bool,
         is_step: impl Fn(NodeId) -> bool,
     ) -> Self {
-        let matters = before_steps(graph, is_step);
-        let nodes = matters.into_iter().map(|matters| Progress {
-            state: State::Held,
+        let matters = find_nodes_before_steps(graph, is_step);
+        let nodes = matters.into_iter().map(|matters| NodeProgress {
+            state: NodeState::Waiting,
             unmet: 0,
             matters,
         });
@@ -84,7 +84,7 @@ impl<'a> Schedule<'a> {
             graph,
             nodes: nodes.collect(),
             waits,
-            parts: vec![Part::default(); parts],
+            parts: vec![PartProgress::default(); parts],
         };
         for edge in &graph.edges {
             if let Some(to) = schedule.nodes.get_mut(edge.to) {
@@ -92,13 +92,13 @@ impl<'a> Schedule<'a> {
             }
         }
         for (node, object) in graph.nodes.iter().enumerate() {
-            if let Node::Object { part, .. } = object
+            if let GraphNode::Object { part, .. } = object
                 && let Some(part) = schedule.parts.get_mut(*part)
             {
-                part.left += 1;
+                part.unfinished += 1;
             }
             if schedule.nodes.get(node).is_some_and(|node| node.unmet == 0) {
-                schedule.release(node);
+                schedule.release_node(node);
             }
         }
         schedule
@@ -114,7 +114,7 @@ impl<'a> Schedule<'a> {
     /// Whether every object of a part has ended.
     #[must_use]
     pub fn is_over(&self, part: usize) -> bool {
-        self.parts.get(part).is_none_or(|part| part.left == 0)
+        self.parts.get(part).is_none_or(|part| part.unfinished == 0)
     }
 
     /// Begins the next object that may begin, in node order.
@@ -122,53 +122,52 @@ impl<'a> Schedule<'a> {
         let open = self.parts.iter_mut().filter(|part| part.is_open);
         let next = open.min_by_key(|part| part.free.first().copied().unwrap_or(NodeId::MAX))?;
         let node = next.free.pop_first()?;
-        self.set(node, State::Begun);
+        self.set_state(node, NodeState::Started);
         Some(node)
     }
 
     /// Records that an object was applied, or that there was nothing to send. Returns how far to watch it before others can begin; `None`
     /// if nothing waits for it, so it has ended.
-    pub fn applied(&mut self, node: NodeId) -> Option<Until> {
-        self.set(node, State::Applied);
-        let awaited = self.graph.leads_to(node).iter().filter(|edge| {
+    pub fn mark_applied(&mut self, node: NodeId) -> Option<Until> {
+        self.set_state(node, NodeState::Applied);
+        let awaited = self.graph.edges_from(node).iter().filter(|edge| {
             let target = self.nodes.get(edge.to);
             !self.is_met_by_apply(edge) && target.is_some_and(|target| target.matters)
         });
         let awaited = awaited.map(|edge| edge.until).max();
-        self.meet(node, |schedule, edge| schedule.is_met_by_apply(edge));
+        self.satisfy_edges(node, |schedule, edge| schedule.is_met_by_apply(edge));
         if awaited.is_none() {
-            self.ready(node);
+            self.mark_ready(node);
         }
         awaited
     }
 
     /// Records that an applied object is ready.
-    pub fn ready(&mut self, node: NodeId) {
-        if self.state(node) == Some(State::Applied) {
+    pub fn mark_ready(&mut self, node: NodeId) {
+        if self.state(node) == Some(NodeState::Applied) {
             self.end(node);
-            self.meet(node, |schedule, edge| !schedule.is_met_by_apply(edge));
+            self.satisfy_edges(node, |schedule, edge| !schedule.is_met_by_apply(edge));
         }
     }
 
     /// Records that an object failed or did not become ready. Skips everything that still waits for it.
-    pub fn failed(&mut self, node: NodeId) -> Vec<Skipped> {
-        let was_applied = self.state(node) == Some(State::Applied);
+    pub fn mark_failed(&mut self, node: NodeId) -> Vec<SkippedNode> {
+        let was_applied = self.state(node) == Some(NodeState::Applied);
         self.end(node);
         self.skip_behind(node, was_applied)
     }
 
     /// Ends the unfinished nodes of a part, and skips what waits for them in other parts.
-    pub fn give_up(&mut self, part: usize) -> GivenUp {
-        let of_part =
-            |object: &Node| matches!(object, Node::Object { part: of, .. } if *of == part);
+    pub fn give_up(&mut self, part: usize) -> GivenUpPart {
+        let of_part = |object: &GraphNode| matches!(object, GraphNode::Object { part: of, .. } if *of == part);
         let nodes = self.graph.nodes.iter().enumerate();
         let nodes = nodes.filter(|(_, object)| of_part(object));
-        let mut given_up = GivenUp::default();
+        let mut given_up = GivenUpPart::default();
         for (node, _) in nodes {
             match self.state(node) {
-                Some(State::Ended) | None => {}
-                Some(State::Applied) => given_up.unready.push(node),
-                Some(State::Held | State::Begun) => given_up.unapplied.push(node),
+                Some(NodeState::Ended) | None => {}
+                Some(NodeState::Applied) => given_up.unready.push(node),
+                Some(NodeState::Waiting | NodeState::Started) => given_up.unapplied.push(node),
             }
         }
         for node in given_up.unready.iter().chain(&given_up.unapplied) {
@@ -186,19 +185,19 @@ impl<'a> Schedule<'a> {
     }
 
     /// Skips everything that still waits, directly or not, for an object that has ended.
-    fn skip_behind(&mut self, node: NodeId, was_applied: bool) -> Vec<Skipped> {
+    fn skip_behind(&mut self, node: NodeId, was_applied: bool) -> Vec<SkippedNode> {
         let mut skipped = Vec::new();
         let mut todo: Vec<NodeId> = vec![node];
         while let Some(from) = todo.pop() {
-            for edge in self.graph.leads_to(from) {
+            for edge in self.graph.edges_from(from) {
                 let is_met = from == node && was_applied && self.is_met_by_apply(edge);
-                if is_met || self.state(edge.to) != Some(State::Held) {
+                if is_met || self.state(edge.to) != Some(NodeState::Waiting) {
                     continue;
                 }
                 self.end(edge.to);
                 todo.push(edge.to);
-                if let Some(Node::Object { .. }) = self.graph.nodes.get(edge.to) {
-                    skipped.push(Skipped {
+                if let Some(GraphNode::Object { .. }) = self.graph.nodes.get(edge.to) {
+                    skipped.push(SkippedNode {
                         node: edge.to,
                         cause: node,
                         reason: edge.reason,
@@ -209,25 +208,25 @@ impl<'a> Schedule<'a> {
         skipped
     }
 
-    fn state(&self, node: NodeId) -> Option<State> {
+    fn state(&self, node: NodeId) -> Option<NodeState> {
         self.nodes.get(node).map(|node| node.state)
     }
 
-    fn set(&mut self, node: NodeId, state: State) {
+    fn set_state(&mut self, node: NodeId, state: NodeState) {
         if let Some(node) = self.nodes.get_mut(node) {
             node.state = state;
         }
     }
 
     fn end(&mut self, node: NodeId) {
-        if self.state(node) == Some(State::Ended) {
+        if self.state(node) == Some(NodeState::Ended) {
             return;
         }
-        self.set(node, State::Ended);
-        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node)
+        self.set_state(node, NodeState::Ended);
+        if let Some(GraphNode::Object { part, .. }) = self.graph.nodes.get(node)
             && let Some(part) = self.parts.get_mut(*part)
         {
-            part.left -= 1;
+            part.unfinished -= 1;
             part.free.remove(&node);
         }
     }
@@ -241,10 +240,10 @@ impl<'a> Schedule<'a> {
     }
 
     /// Marks edges from a node as satisfied, and releases the nodes that wait for nothing else.
-    fn meet(&mut self, node: NodeId, is_met: impl Fn(&Self, &Edge) -> bool) {
+    fn satisfy_edges(&mut self, node: NodeId, is_met: impl Fn(&Self, &Edge) -> bool) {
         let met: Vec<NodeId> = self
             .graph
-            .leads_to(node)
+            .edges_from(node)
             .iter()
             .filter(|edge| is_met(self, edge))
             .map(|edge| edge.to)
@@ -254,23 +253,23 @@ impl<'a> Schedule<'a> {
                 continue;
             };
             target.unmet = target.unmet.saturating_sub(1);
-            if target.unmet == 0 && target.state == State::Held {
-                self.release(to);
+            if target.unmet == 0 && target.state == NodeState::Waiting {
+                self.release_node(to);
             }
         }
     }
 
     /// Handles a node that waits for nothing: an object may begin, a gate is passed.
-    fn release(&mut self, node: NodeId) {
+    fn release_node(&mut self, node: NodeId) {
         match self.graph.nodes.get(node) {
-            Some(Node::Object { part, .. }) => {
+            Some(GraphNode::Object { part, .. }) => {
                 if let Some(part) = self.parts.get_mut(*part) {
                     part.free.insert(node);
                 }
             }
-            Some(Node::Gate { .. }) => {
+            Some(GraphNode::Gate { .. }) => {
                 self.end(node);
-                self.meet(node, |_, _| true);
+                self.satisfy_edges(node, |_, _| true);
             }
             None => {}
         }
@@ -278,7 +277,7 @@ impl<'a> Schedule<'a> {
 }
 
 /// Marks the nodes that something is sent for, and all nodes before them.
-fn before_steps(graph: &Graph, is_step: impl Fn(NodeId) -> bool) -> Vec<bool> {
+fn find_nodes_before_steps(graph: &Graph, is_step: impl Fn(NodeId) -> bool) -> Vec<bool> {
     let mut matters: Vec<bool> = (0..graph.nodes.len()).map(is_step).collect();
     let mut entering: Vec<&Edge> = graph.edges.iter().collect();
     entering.sort_by_key(|edge| edge.to);

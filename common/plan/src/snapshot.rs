@@ -26,7 +26,7 @@ pub struct LiveObject {
     /// The installation that its annotation names (`NAMESPACE/NAME`). Anyone who may write the object can set it.
     pub installation: Option<String>,
     /// When the field manager of that installation last wrote it, if ever.
-    pub written: Option<Timestamp>,
+    pub last_written: Option<Timestamp>,
     /// Whether it is created once and never changed (semantics 12.9).
     pub create_only: bool,
     /// Whether it has a deletionTimestamp.
@@ -90,7 +90,7 @@ pub struct Controller {
 
 /// The objects that a snapshot has to contain for a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reads {
+pub struct SnapshotRequest {
     /// All desired and all recorded objects.
     pub objects: BTreeSet<ObjectKey>,
     /// The recorded ones of these. If one cannot be read, the snapshot says so instead of failing.
@@ -112,7 +112,7 @@ pub struct Reads {
 
 /// What is known about the objects of a kind that the cluster does not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unserved {
+pub enum UnservedKind {
     /// They were deleted with their kind: a release of Kubernetes dropped it, or its CRD was deleted.
     Gone,
     /// They may exist. Holds why this is unknown.
@@ -121,7 +121,7 @@ pub enum Unserved {
 
 /// The live objects that would be deleted with a CRD or a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Inhabited {
+pub struct Inhabitants {
     /// The group of the objects, for a CRD.
     pub group: String,
     /// The kind of the objects, for a CRD.
@@ -134,10 +134,10 @@ pub struct Inhabited {
     /// write the object can set. The installation may be recorded where this client cannot look.
     pub owned: Option<(ObjectKey, Option<String>)>,
     /// The reason why not all objects could be read.
-    pub unseen: Option<String>,
+    pub unreadable_reason: Option<String>,
 }
 
-impl Inhabited {
+impl Inhabitants {
     /// Whether an object is of the kind of this CRD.
     pub(super) fn has_kind_of(&self, key: &ObjectKey) -> bool {
         self.group == key.group && self.kind == key.kind
@@ -150,15 +150,15 @@ pub struct Snapshot {
     /// Those that exist.
     pub live: BTreeMap<ObjectKey, LiveObject>,
     /// Objects with the label [`Reads::owner`] that are neither desired nor recorded.
-    pub unasked: BTreeMap<ObjectKey, LiveObject>,
+    pub unrequested: BTreeMap<ObjectKey, LiveObject>,
     /// Recorded objects that could not be read, and why. They may or may not exist.
     pub unreadable: BTreeMap<ObjectKey, String>,
     /// The requested namespaces that exist.
     pub namespaces: BTreeSet<String>,
     /// Groups and kinds that the cluster does not serve.
-    pub unserved: BTreeMap<(String, String), Unserved>,
+    pub unserved: BTreeMap<(String, String), UnservedKind>,
     /// The controller that scales each of [`Reads::replicas`]. Their replicas yield to it, whatever the installation says (semantics 12.9).
     pub autoscalers: BTreeMap<ObjectKey, String>,
     /// The contents of those of [`Reads::deletable`] that exist.
-    pub inhabited: BTreeMap<ObjectKey, Inhabited>,
+    pub inhabited: BTreeMap<ObjectKey, Inhabitants>,
 }

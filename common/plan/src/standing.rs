@@ -14,32 +14,32 @@ use jiff::Timestamp;
 
 use crate::Verb;
 use crate::continuation::Continuation;
-use crate::restored::RecordOlder;
+use crate::restored::OutdatedRecord;
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::{
     self, CONTESTED, Condition, DELETION_BLOCKED, NEEDS_CONFIRMATION, STALLED, UNLISTED,
 };
-use common::api::installation::{AddonInstallation, Installed, Phase};
+use common::api::installation::{AddonInstallation, InstallationPhase, Installed};
 use common::catalogue::{Catalogue, orphan};
 use common::pin::OtherCluster;
 
-use failed::Failed;
-use object::{ObjectHealth, tells};
+use failed::FailedOperation;
+use object::{ObjectHealth, affects_standing};
 
 /// How an installation stands: `Degraded: Deployment web 1/2 ready`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The state.
-    pub word: Word,
+    pub state: StandingState,
     /// The reason; empty if there is none.
     pub message: String,
     /// How to continue an operation that failed, was interrupted or has not begun, if the record says it.
-    pub next: Option<Continuation>,
+    pub continuation: Option<Continuation>,
 }
 
 /// The states of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum StandingState {
     /// Nothing needs attention.
     Ready,
     /// Its spec suspends it, so the loop leaves it alone.
@@ -78,11 +78,11 @@ pub enum Word {
 
 /// The facts that decide the state of an installation, besides its record.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct StandingFacts<'a> {
     /// The state of its objects.
     pub health: &'a Health,
     /// The contents of the catalogues. With `None`, they were not read, and the conditions of the record count.
-    pub offered: Option<&'a Offered<'a>>,
+    pub offered: Option<&'a OfferedCatalogues<'a>>,
     /// Why the record belongs to another cluster.
     pub other: Option<&'a OtherCluster>,
     /// The time in the cluster of the record.
@@ -96,9 +96,9 @@ pub struct Health {
     pub objects: Vec<ObjectHealth>,
     /// The number of objects that were assessed. If only those that are not ready were requested, [`Health::objects`] does not contain all
     /// of them.
-    pub judged: usize,
+    pub assessed: usize,
     /// Set if they show that the record is older than the cluster, and so says nothing about them (semantics 13.10).
-    pub older: Option<RecordOlder>,
+    pub older: Option<OutdatedRecord>,
 }
 
 impl Health {
@@ -112,7 +112,7 @@ impl Health {
 
 /// The catalogues of a cluster as they are now. Conditions that a loop wrote about them may be out of date.
 #[derive(Clone, Debug)]
-pub struct Offered<'a> {
+pub struct OfferedCatalogues<'a> {
     /// The catalogues.
     pub catalogues: &'a [AddonCatalogue],
     /// Their entries.
@@ -121,23 +121,23 @@ pub struct Offered<'a> {
 
 /// Determines how an installation stands.
 #[must_use]
-pub fn standing(record: &AddonInstallation, facts: &Facts<'_>) -> Standing {
+pub fn assess_standing(record: &AddonInstallation, facts: &StandingFacts<'_>) -> Standing {
     if let Some(other) = facts.other {
-        return Word::OtherCluster.because(other);
+        return StandingState::OtherCluster.because(other);
     }
     let status = record.status.as_ref();
     if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
         let verb = &operation.verb;
-        return match interrupted::continued_by(record, operation, facts.now) {
-            Some(next) => Word::Interrupted.because(verb).continued_by(next),
-            None => Word::Progressing.because(format!("{verb} by {}", operation.holder)),
+        return match interrupted::find_continuation(record, operation, facts.now) {
+            Some(next) => StandingState::Interrupted.because(verb).continued_by(next),
+            None => StandingState::Progressing.because(format!("{verb} by {}", operation.holder)),
         };
     }
     if let Some(older) = &facts.health.older {
-        return Word::RecordOlderThanCluster.because(older);
+        return StandingState::RecordOlderThanCluster.because(older);
     }
-    let failed = Failed::of(record);
-    let standing = judged(record, facts, failed.as_ref());
+    let failed = FailedOperation::from_record(record);
+    let standing = assess_idle(record, facts, failed.as_ref());
     match failed {
         Some(failed) => standing.continued_by(failed.next),
         None => standing,
@@ -145,7 +145,11 @@ pub fn standing(record: &AddonInstallation, facts: &Facts<'_>) -> Standing {
 }
 
 /// Like [`standing`], for a record of this cluster without a running operation. `failed` is the last operation, if it failed.
-fn judged(record: &AddonInstallation, facts: &Facts<'_>, failed: Option<&Failed>) -> Standing {
+fn assess_idle(
+    record: &AddonInstallation,
+    facts: &StandingFacts<'_>,
+    failed: Option<&FailedOperation>,
+) -> Standing {
     let status = record.status.as_ref();
     let phase = status.and_then(|status| status.phase);
     let health = facts.health;
@@ -155,67 +159,71 @@ fn judged(record: &AddonInstallation, facts: &Facts<'_>, failed: Option<&Failed>
         let is_partial = health.objects.iter().any(|object| object.planned);
         let trouble = match failed.filter(|_| is_partial) {
             Some(failed) => failed.why.clone(),
-            None => in_short(trouble, troubles.count()),
+            None => describe_trouble(trouble, troubles.count()),
         };
-        return match failed::operation(status) {
-            Some(operation) => Word::Failed.because(format!("{operation}: {trouble}")),
-            None if phase == Some(Phase::Failed) => Word::Failed.because(trouble),
-            None => Word::Degraded.because(trouble),
+        return match failed::describe_failed_operation(status) {
+            Some(operation) => StandingState::Failed.because(format!("{operation}: {trouble}")),
+            None if phase == Some(InstallationPhase::Failed) => {
+                StandingState::Failed.because(trouble)
+            }
+            None => StandingState::Degraded.because(trouble),
         };
     }
     let conditions = status.map_or(&[][..], |status| &status.conditions);
-    let raised = |r#type: &str| conditions::raised(conditions, r#type).map(|it| &it.message);
-    if record.metadata.deletion_timestamp.is_some() && phase != Some(Phase::Failed) {
+    let raised = |r#type: &str| conditions::find_raised(conditions, r#type).map(|it| &it.message);
+    if record.metadata.deletion_timestamp.is_some() && phase != Some(InstallationPhase::Failed) {
         let blocked = raised(DELETION_BLOCKED).cloned();
-        return Word::Uninstalling.because(blocked.unwrap_or_default());
+        return StandingState::Uninstalling.because(blocked.unwrap_or_default());
     }
     if let Some(unreadable) = &record.spec.unreadable {
-        return Word::Stalled.because(unreadable);
+        return StandingState::Stalled.because(unreadable);
     }
     if record.spec.suspend {
-        return Word::Suspended.into();
+        return StandingState::Suspended.into();
     }
     let misfit = |condition: &&Condition| {
         condition.r#type == conditions::COMPATIBLE && condition.status == "False"
     };
     if let Some(misfit) = conditions.iter().find(misfit) {
-        return Word::Incompatible.because(&misfit.message);
+        return StandingState::Incompatible.because(&misfit.message);
     }
     let stalled = raised(STALLED).cloned();
     match phase {
-        None | Some(Phase::Pending) => match stalled {
-            Some(stalled) => Word::Pending.because(stalled),
-            None => pending(record, ""),
+        None | Some(InstallationPhase::Pending) => match stalled {
+            Some(stalled) => StandingState::Pending.because(stalled),
+            None => pending_standing(record, ""),
         },
-        Some(Phase::Failed) => {
-            let why = stalled.or_else(|| failed::operation(status));
-            Word::Failed.because(why.unwrap_or_default())
+        Some(InstallationPhase::Failed) => {
+            let why = stalled.or_else(|| failed::describe_failed_operation(status));
+            StandingState::Failed.because(why.unwrap_or_default())
         }
-        Some(Phase::Uninstalling) => Word::Uninstalling.into(),
-        Some(Phase::Progressing) => Word::Progressing.into(),
-        Some(Phase::Ready | Phase::Installed) => {
+        Some(InstallationPhase::Uninstalling) => StandingState::Uninstalling.into(),
+        Some(InstallationPhase::Progressing) => StandingState::Progressing.into(),
+        Some(InstallationPhase::Ready | InstallationPhase::Installed) => {
             let lost = match facts.offered {
-                Some(offered) => lost(record, offered),
-                None => raised(UNLISTED).map(|why| Word::Unlisted.because(why)),
+                Some(offered) => lost_standing(record, offered),
+                None => raised(UNLISTED).map(|why| StandingState::Unlisted.because(why)),
             };
-            let confirm = || raised(NEEDS_CONFIRMATION).map(|why| (Word::NeedsConfirmation, why));
-            let contested = || raised(CONTESTED).map(|why| (Word::Contested, why));
-            let stalled = || raised(STALLED).map(|why| (Word::Stalled, why));
+            let confirm =
+                || raised(NEEDS_CONFIRMATION).map(|why| (StandingState::NeedsConfirmation, why));
+            let contested = || raised(CONTESTED).map(|why| (StandingState::Contested, why));
+            let stalled = || raised(STALLED).map(|why| (StandingState::Stalled, why));
             let noted = || confirm().or_else(contested).or_else(stalled);
             let changed = || {
                 let is_changed = record.is_observed() == Some(false);
-                is_changed.then(|| pending(record, "its spec was changed and is not applied"))
+                is_changed
+                    .then(|| pending_standing(record, "its spec was changed and is not applied"))
             };
             lost.or_else(|| noted().map(|(word, why)| word.because(why)))
                 .or_else(changed)
-                .or_else(|| unread(health))
-                .unwrap_or_else(|| Word::Ready.into())
+                .or_else(|| unread_standing(health))
+                .unwrap_or_else(|| StandingState::Ready.into())
         }
     }
 }
 
 /// Returns the state of an installation whose spec has to be applied, by an upgrade to the version that it names.
-fn pending(record: &AddonInstallation, why: &str) -> Standing {
+fn pending_standing(record: &AddonInstallation, why: &str) -> Standing {
     let reference = &record.spec.addon_ref;
     let target = Installed {
         version: reference.version.clone().unwrap_or_default(),
@@ -223,36 +231,42 @@ fn pending(record: &AddonInstallation, why: &str) -> Standing {
         ..Installed::default()
     };
     let verb = Verb::Upgrade.as_recorded();
-    let next = Continuation::of(record, verb, Some(&target));
-    Word::Pending.because(why).continued_by(next)
+    let next = Continuation::from_record(record, verb, Some(&target));
+    StandingState::Pending.because(why).continued_by(next)
 }
 
 /// Returns the state of an installation with objects that this client cannot read, if all others are ready. Unreadable objects of kinds
 /// that are ready once they exist are mentioned only if nothing can be read.
-fn unread(health: &Health) -> Option<Standing> {
+fn unread_standing(health: &Health) -> Option<Standing> {
     let unread: Vec<_> = health
         .objects
         .iter()
         .filter(|one| one.is_unread())
         .collect();
-    let is_all = unread.len() >= health.judged;
-    let mut told = unread.into_iter().filter(|one| is_all || tells(&one.key));
+    let is_all = unread.len() >= health.assessed;
+    let mut told = unread
+        .into_iter()
+        .filter(|one| is_all || affects_standing(&one.key));
     let first = told.next()?;
-    let word = if is_all { Word::Unknown } else { Word::Ready };
-    Some(word.because(in_short(first, told.count())))
+    let word = if is_all {
+        StandingState::Unknown
+    } else {
+        StandingState::Ready
+    };
+    Some(word.because(describe_trouble(first, told.count())))
 }
 
 /// Returns the state of an installation whose catalogue, add-on or version no longer exists; `None` if they exist.
-fn lost(record: &AddonInstallation, offered: &Offered<'_>) -> Option<Standing> {
-    if let Some(lost) = orphan::lost(record, offered.catalogues) {
-        return Some(Word::Orphaned.because(lost));
+fn lost_standing(record: &AddonInstallation, offered: &OfferedCatalogues<'_>) -> Option<Standing> {
+    if let Some(lost) = orphan::find_missing_origin(record, offered.catalogues) {
+        return Some(StandingState::Orphaned.because(lost));
     }
-    let unlisted = orphan::unlisted(record, &offered.entries)?;
-    Some(Word::Unlisted.because(unlisted))
+    let unlisted = orphan::find_unlisted(record, &offered.entries)?;
+    Some(StandingState::Unlisted.because(unlisted))
 }
 
 /// Describes the first object with a problem: `Deployment web 1/2 ready (ImagePullBackOff) and 2 more`.
-fn in_short(trouble: &ObjectHealth, more: usize) -> String {
+fn describe_trouble(trouble: &ObjectHealth, more: usize) -> String {
     let more = match more {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -267,37 +281,37 @@ impl Standing {
     /// Whether the installation needs no attention.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        matches!(self.word, Word::Ready | Word::Suspended)
+        matches!(self.state, StandingState::Ready | StandingState::Suspended)
     }
 
     /// Adds how to continue the operation.
     fn continued_by(self, next: Continuation) -> Self {
         Self {
-            next: Some(next),
+            continuation: Some(next),
             ..self
         }
     }
 }
 
-impl Word {
+impl StandingState {
     /// Returns the standing with this state and a reason.
     #[must_use]
     pub fn because(self, why: impl fmt::Display) -> Standing {
         Standing {
-            word: self,
+            state: self,
             message: why.to_string(),
-            next: None,
+            continuation: None,
         }
     }
 }
 
-impl From<Word> for Standing {
-    fn from(word: Word) -> Self {
+impl From<StandingState> for Standing {
+    fn from(word: StandingState) -> Self {
         word.because("")
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for StandingState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
@@ -306,8 +320,8 @@ impl fmt::Display for Word {
 impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.as_str() {
-            "" => write!(f, "{}", self.word),
-            why => write!(f, "{}: {why}", self.word),
+            "" => write!(f, "{}", self.state),
+            why => write!(f, "{}: {why}", self.state),
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::Graph;
-use super::order::Rank;
+use super::order::ObjectRank;
 use super::{Action, InstallationPlan, Step};
 use common::manifest::key::ObjectKey;
 
 /// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct SummaryLine {
     /// `create`, `adopt`, `update`, `restore`, `refresh`, `recreate`, `prune`, `release` or `retain`.
     pub word: &'static str,
     /// How many objects.
@@ -20,7 +20,7 @@ pub struct Line {
 
 /// A line for each kind of action that the plan has.
 #[must_use]
-pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
+pub fn lines(plan: &InstallationPlan) -> Vec<SummaryLine> {
     let recreated = plan.recreations.iter();
     // Where others are deleted before it, the object itself is not.
     let recreated = recreated.filter(|object| object.holders.is_empty());
@@ -50,7 +50,7 @@ pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
     ];
     let lines = all.into_iter().filter(|(_, keys)| !keys.is_empty());
     lines
-        .map(|(word, keys)| Line {
+        .map(|(word, keys)| SummaryLine {
             word,
             objects: keys.len(),
             kinds: kinds(keys),
@@ -61,9 +61,13 @@ pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
 /// Kinds with counts, in the order in which they are applied: `ServiceAccount, ClusterRole ×2, Deployment`.
 #[must_use]
 pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
-    let mut counts: BTreeMap<(Rank, &str, &str), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(ObjectRank, &str, &str), usize> = BTreeMap::new();
     for key in keys {
-        let kind = (Rank::of(key, None), key.group.as_str(), key.kind.as_str());
+        let kind = (
+            ObjectRank::from_object(key, None),
+            key.group.as_str(),
+            key.kind.as_str(),
+        );
         *counts.entry(kind).or_default() += 1;
     }
     let words = counts.into_iter().map(|((_, _, kind), count)| match count {
@@ -79,9 +83,11 @@ pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
 #[must_use]
 pub fn order(plan: &InstallationPlan, graph: &Graph, part: usize) -> Option<String> {
     let levels = graph.levels().into_iter().filter_map(|level| {
-        let keys = level.iter().filter_map(|node| graph.object_of(*node, part));
+        let keys = level
+            .iter()
+            .filter_map(|node| graph.object_in_part(*node, part));
         let steps = keys.filter_map(|key| plan.step(key));
-        let mut ranks: BTreeMap<Rank, BTreeSet<(&str, &str)>> = BTreeMap::new();
+        let mut ranks: BTreeMap<ObjectRank, BTreeSet<(&str, &str)>> = BTreeMap::new();
         for step in steps {
             let key = &step.target.key;
             let kinds = ranks.entry(rank(step)).or_default();
@@ -100,7 +106,7 @@ pub fn order(plan: &InstallationPlan, graph: &Graph, part: usize) -> Option<Stri
 
 /// How many steps of which rank a plan has.
 #[must_use]
-pub fn steps_by_rank(plan: &InstallationPlan) -> BTreeMap<Rank, usize> {
+pub fn steps_by_rank(plan: &InstallationPlan) -> BTreeMap<ObjectRank, usize> {
     let mut counts = BTreeMap::new();
     for step in &plan.steps {
         *counts.entry(rank(step)).or_default() += 1;
@@ -108,14 +114,14 @@ pub fn steps_by_rank(plan: &InstallationPlan) -> BTreeMap<Rank, usize> {
     counts
 }
 
-fn rank(step: &Step) -> Rank {
-    Rank::of(&step.target.key, Some(&step.object))
+fn rank(step: &Step) -> ObjectRank {
+    ObjectRank::from_object(&step.target.key, Some(&step.object))
 }
 
 /// The kinds of a rank where they are few and more precise than its title.
-fn rank_words(rank: Rank, kinds: &BTreeSet<(&str, &str)>) -> String {
+fn rank_words(rank: ObjectRank, kinds: &BTreeSet<(&str, &str)>) -> String {
     const FEW: usize = 3;
-    if rank == Rank::Identity || kinds.len() > FEW {
+    if rank == ObjectRank::Identity || kinds.len() > FEW {
         return rank.title().to_owned();
     }
     let kinds: Vec<&str> = kinds.iter().map(|(_, kind)| *kind).collect();
@@ -129,7 +135,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::graph::{Edge, Node, Reason, Until};
+    use crate::graph::{Edge, EdgeReason, GraphNode, Until};
     use crate::{Deletion, Target, Verb};
     use common::api::names::InstallationName;
 
@@ -189,7 +195,7 @@ mod tests {
                 "metrics-server",
             )
         };
-        let line = |word, objects, kinds: &str| Line {
+        let line = |word, objects, kinds: &str| SummaryLine {
             word,
             objects,
             kinds: kinds.to_owned(),
@@ -200,7 +206,7 @@ mod tests {
             [line("create", 9, created), line("prune", 1, "ConfigMap")]
         );
         let keys = plan.steps.iter().map(|step| &step.target.key);
-        let node = |key: &ObjectKey| Node::Object {
+        let node = |key: &ObjectKey| GraphNode::Object {
             part: 0,
             key: key.clone(),
         };
@@ -221,7 +227,7 @@ mod tests {
                     from,
                     to: last,
                     until: Until::Applied,
-                    reason: Reason::ApiService,
+                    reason: EdgeReason::ApiService,
                 })
                 .collect(),
             ..alone

@@ -9,9 +9,9 @@ pub mod holder;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::crd_safety::counted;
-use super::order::Rank;
-use super::snapshot::Inhabited;
+use super::crd_safety::count_kind;
+use super::order::ObjectRank;
+use super::snapshot::Inhabitants;
 use super::{Deletion, InstallationPlan};
 use common::manifest::key::ObjectKey;
 
@@ -20,7 +20,7 @@ const NAMED: usize = 5;
 
 /// When an object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
+enum TeardownTurn {
     CustomResources,
     InhabitedDefinitions,
     Admission,
@@ -31,17 +31,17 @@ enum Turn {
     Namespaces,
 }
 
-impl Turn {
+impl TeardownTurn {
     fn of(key: &ObjectKey, inhabited: &BTreeSet<&ObjectKey>) -> Self {
-        match Rank::of(key, None) {
-            Rank::CustomResources => Self::CustomResources,
-            Rank::Definitions if inhabited.contains(key) => Self::InhabitedDefinitions,
-            Rank::Admission => Self::Admission,
-            Rank::Workloads => Self::Workloads,
-            Rank::Bindings => Self::Bindings,
-            Rank::Identity => Self::Identity,
-            Rank::Definitions => Self::EmptyDefinitions,
-            Rank::Namespaces => Self::Namespaces,
+        match ObjectRank::from_object(key, None) {
+            ObjectRank::CustomResources => Self::CustomResources,
+            ObjectRank::Definitions if inhabited.contains(key) => Self::InhabitedDefinitions,
+            ObjectRank::Admission => Self::Admission,
+            ObjectRank::Workloads => Self::Workloads,
+            ObjectRank::Bindings => Self::Bindings,
+            ObjectRank::Identity => Self::Identity,
+            ObjectRank::Definitions => Self::EmptyDefinitions,
+            ObjectRank::Namespaces => Self::Namespaces,
         }
     }
 }
@@ -50,9 +50,9 @@ impl Turn {
 /// with live objects that are deleted with them.
 #[must_use]
 pub fn groups(deletions: Vec<Deletion>, inhabited: &BTreeSet<&ObjectKey>) -> Vec<Vec<Deletion>> {
-    let mut groups: BTreeMap<Turn, Vec<Deletion>> = BTreeMap::new();
+    let mut groups: BTreeMap<TeardownTurn, Vec<Deletion>> = BTreeMap::new();
     for deletion in deletions {
-        let turn = Turn::of(&deletion.target.key, inhabited);
+        let turn = TeardownTurn::of(&deletion.target.key, inhabited);
         groups.entry(turn).or_default().push(deletion);
     }
     let groups = groups.into_values().map(|mut group| {
@@ -66,7 +66,7 @@ pub fn groups(deletions: Vec<Deletion>, inhabited: &BTreeSet<&ObjectKey>) -> Vec
 /// objects still run, and warns about the objects.
 pub(super) fn keep_controllers(
     plan: &mut InstallationPlan,
-    inhabited: &BTreeMap<ObjectKey, Inhabited>,
+    inhabited: &BTreeMap<ObjectKey, Inhabitants>,
 ) {
     let deleted: BTreeSet<ObjectKey> = plan
         .prune
@@ -90,7 +90,7 @@ pub(super) fn keep_controllers(
 }
 
 /// `CustomResourceDefinition x: deleting it also deletes 3 live Certificates (default/web, …)`.
-fn words(definition: &ObjectKey, found: &Inhabited, objects: &[&ObjectKey]) -> String {
+fn words(definition: &ObjectKey, found: &Inhabitants, objects: &[&ObjectKey]) -> String {
     let names = objects.iter().take(NAMED);
     let names = names.map(|key| match &key.namespace {
         Some(namespace) => format!("{namespace}/{}", key.name),
@@ -103,7 +103,7 @@ fn words(definition: &ObjectKey, found: &Inhabited, objects: &[&ObjectKey]) -> S
     }
     format!(
         "{definition}: deleting it also deletes {} ({})",
-        counted(count, &format!("live {}", found.kind)),
+        count_kind(count, &format!("live {}", found.kind)),
         names.join(", ")
     )
 }
@@ -172,9 +172,9 @@ mod tests {
     fn objects_that_are_deleted_with_a_definition_are_named() {
         let definition = key("apiextensions.k8s.io", "CustomResourceDefinition");
         let policy = key("shop.example", "Policy");
-        let mut found = Inhabited {
+        let mut found = Inhabitants {
             kind: "Policy".to_owned(),
-            ..Inhabited::default()
+            ..Inhabitants::default()
         };
         assert_eq!(
             words(&definition, &found, &[&policy]),

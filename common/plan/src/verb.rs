@@ -32,7 +32,7 @@ impl Verb {
 
     /// Whether the record is deleted when the operation succeeds.
     #[must_use]
-    pub fn ends(self) -> bool {
+    pub fn ends_installation(self) -> bool {
         matches!(self, Self::Uninstall | Self::Release)
     }
 
@@ -51,7 +51,7 @@ impl Verb {
 
     /// Parses the verb of a record. Returns `None` for an operation without a plan, such as a move.
     #[must_use]
-    pub fn of_record(text: &str) -> Option<Self> {
+    pub fn from_record(text: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|verb| verb.as_recorded() == text)
     }
@@ -65,8 +65,8 @@ mod tests {
     fn a_record_spells_a_verb_as_plan_files_do() {
         for verb in Verb::ALL {
             assert_eq!(serde_json::json!(verb), verb.as_recorded());
-            assert_eq!(Verb::of_record(verb.as_recorded()), Some(verb));
+            assert_eq!(Verb::from_record(verb.as_recorded()), Some(verb));
         }
-        assert_eq!(Verb::of_record("unheard-of"), None);
+        assert_eq!(Verb::from_record("unheard-of"), None);
     }
 }

@@ -17,7 +17,7 @@ use common::api::catalogue::Constraints;
 use common::entrance;
 
 use super::package::{Package, normal_path};
-use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, YamlProblem, documents};
+use common::manifest::yaml::{DuplicateKeys, FloatReading, YamlOptions, YamlProblem, documents};
 
 /// The key in a chart's values that holds the data of templates (semantics 10.5).
 pub const TEMPLATE_DATA: &str = "templateData";
@@ -40,7 +40,7 @@ pub struct Chart {
     /// `kubeVersion`: the supported versions of Kubernetes. As in helm, the suffix of a distribution is ignored in comparisons.
     pub kube_version: Option<String>,
     /// Its dependencies, in the order of the file.
-    pub dependencies: Vec<Dependency>,
+    pub dependencies: Vec<ChartDependency>,
     /// `values.yaml`, the lowest layer of values (semantics 9).
     pub values: Value,
     /// Whether its schema refuses [`TEMPLATE_DATA`] among the values (semantics 10.5). The data is then left out.
@@ -51,7 +51,7 @@ pub struct Chart {
 
 /// A dependency of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dependency {
+pub struct ChartDependency {
     /// `name`.
     pub name: String,
     /// `version`, often a range.
@@ -64,7 +64,7 @@ pub struct Dependency {
 
 /// Where a dependency comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum DependencyOrigin {
     /// A folder of the package, relative to it.
     Folder(String),
     /// A chart repository or registry.
@@ -160,7 +160,7 @@ impl Chart {
     /// # Errors
     /// [`ChartError`].
     pub fn read_any(package: &Package) -> Result<Self, ChartError> {
-        let Some(about) = map(package, CHART)? else {
+        let Some(about) = read_map(package, CHART)? else {
             let elsewhere = package.files().iter();
             let elsewhere = elsewhere.filter_map(|file| file.path.strip_suffix("/Chart.yaml"));
             let charts = elsewhere.filter(|folder| !format!("/{folder}/").contains("/charts/"));
@@ -171,7 +171,7 @@ impl Chart {
         let field = |name: &str| {
             let text = about.get(name).and_then(Value::as_str).unwrap_or_default();
             if text.is_empty() {
-                return Err(content(
+                return Err(content_error(
                     CHART,
                     format!("{name} is missing, which every chart has"),
                 ));
@@ -180,13 +180,13 @@ impl Chart {
         };
         let name = field("name")?;
         if name.contains(['/', '\\']) || name == "." || name == ".." {
-            return Err(content(
+            return Err(content_error(
                 CHART,
                 format!("{name:?} is not a valid name: it is a path"),
             ));
         }
         let version = field("version")?;
-        let requirements = map(package, REQUIREMENTS)?.unwrap_or_default();
+        let requirements = read_map(package, REQUIREMENTS)?.unwrap_or_default();
         let mut all = dependencies(CHART, &about)?;
         all.extend(dependencies(REQUIREMENTS, &requirements)?);
         Ok(Self {
@@ -198,7 +198,7 @@ impl Chart {
                 .filter(|range| Constraint::parse(range).is_ok())
                 .map(str::to_owned),
             dependencies: all,
-            values: Value::Object(map(package, VALUES)?.unwrap_or_default()),
+            values: Value::Object(read_map(package, VALUES)?.unwrap_or_default()),
             is_closed: is_closed(package),
             is_library: about.get("type").and_then(Value::as_str) == Some("library"),
         })
@@ -218,21 +218,25 @@ impl Chart {
     ///
     /// # Errors
     /// A dependency cannot be resolved, or not always to the same version: [`ChartError::Dependency`].
-    pub fn missing(
+    pub fn missing_dependencies(
         &self,
         package: &Package,
         archived: &BTreeSet<String>,
-    ) -> Result<Vec<(&Dependency, Origin)>, ChartError> {
+    ) -> Result<Vec<(&ChartDependency, DependencyOrigin)>, ChartError> {
         let missing = self.dependencies.iter().filter(|dependency| {
             let name = &dependency.name;
             !archived.contains(name) && !is_unpacked(package, name)
         });
         missing
-            .map(|dependency| Ok((dependency, self.origin(package, dependency)?)))
+            .map(|dependency| Ok((dependency, self.find_origin(package, dependency)?)))
             .collect()
     }
 
-    fn origin(&self, package: &Package, dependency: &Dependency) -> Result<Origin, ChartError> {
+    fn find_origin(
+        &self,
+        package: &Package,
+        dependency: &ChartDependency,
+    ) -> Result<DependencyOrigin, ChartError> {
         let wrong = |problem: String, way_out| ChartError::Dependency {
             name: dependency.name.clone(),
             problem,
@@ -241,14 +245,14 @@ impl Chart {
         let repository = dependency.repository.as_str();
         match repository.split_once("://") {
             Some(("file", path)) => {
-                let folder = inside(path).ok_or_else(|| {
+                let folder = relative_path(path).ok_or_else(|| {
                     wrong(format!("{repository} lies outside of the chart"), VENDOR)
                 })?;
                 if package.get(&format!("{folder}/{CHART}")).is_none() {
                     let problem = format!("there is no chart in {repository}");
                     return Err(wrong(problem, VENDOR));
                 }
-                Ok(Origin::Folder(folder))
+                Ok(DependencyOrigin::Folder(folder))
             }
             Some(("http" | "https" | "oci", rest)) => {
                 if rest
@@ -265,7 +269,7 @@ impl Chart {
                         "run helm dependency update there and commit Chart.lock, or charts/";
                     return Err(wrong(problem.to_owned(), way_out));
                 }
-                Ok(Origin::Remote(repository.to_owned()))
+                Ok(DependencyOrigin::Remote(repository.to_owned()))
             }
             None if repository.starts_with(['@']) || repository.starts_with("alias:") => {
                 Err(wrong(
@@ -314,7 +318,7 @@ fn is_closed(package: &Package) -> bool {
 
 /// Returns whether a file of a chart mentions the data of templates. Markdown files and archives do not count.
 #[must_use]
-pub fn names_data(package: &Package) -> bool {
+pub fn mentions_template_data(package: &Package) -> bool {
     let is_read = |path: &str| !path.ends_with(".md") && !path.ends_with(".tgz");
     let mut files = package.files().iter();
     files.any(|file| {
@@ -323,7 +327,10 @@ pub fn names_data(package: &Package) -> bool {
 }
 
 /// Reads the map in a file of the package; `None` if the file does not exist.
-fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value>>, ChartError> {
+fn read_map(
+    package: &Package,
+    file: &'static str,
+) -> Result<Option<Map<String, Value>>, ChartError> {
     let Some(found) = package.get(file) else {
         return Ok(None);
     };
@@ -331,9 +338,9 @@ fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value
         duplicate_keys: DuplicateKeys::LastWins,
         // Versions must stay text; in `values.yaml`, only quoted numbers are text.
         floats: if file == VALUES {
-            Floats::Number
+            FloatReading::Number
         } else {
-            Floats::Text
+            FloatReading::Text
         },
     };
     // Like helm, read only the first document.
@@ -342,7 +349,7 @@ fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value
         Some(Ok(document)) => match document.value {
             Value::Object(map) => Ok(Some(map)),
             Value::Null => Ok(Some(Map::new())),
-            _ => Err(content(
+            _ => Err(content_error(
                 file,
                 "it is not a map, as in `name: value`".to_owned(),
             )),
@@ -358,18 +365,18 @@ fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value
 fn dependencies(
     file: &'static str,
     about: &Map<String, Value>,
-) -> Result<Vec<Dependency>, ChartError> {
+) -> Result<Vec<ChartDependency>, ChartError> {
     let list = match about.get("dependencies") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
-        Some(_) => return Err(content(file, "dependencies is not a list".to_owned())),
+        Some(_) => return Err(content_error(file, "dependencies is not a list".to_owned())),
     };
     let read = list.iter().enumerate().map(|(index, dependency)| {
         let text = |name| dependency.get(name).and_then(Value::as_str);
         let name = text("name").filter(|name| !name.is_empty());
-        let name =
-            name.ok_or_else(|| content(file, format!("dependencies[{index}].name is missing")))?;
-        Ok(Dependency {
+        let name = name
+            .ok_or_else(|| content_error(file, format!("dependencies[{index}].name is missing")))?;
+        Ok(ChartDependency {
             name: name.to_owned(),
             version: text("version").unwrap_or_default().to_owned(),
             repository: text("repository").unwrap_or_default().to_owned(),
@@ -379,14 +386,14 @@ fn dependencies(
     read.collect()
 }
 
-fn content(file: &'static str, problem: String) -> ChartError {
+fn content_error(file: &'static str, problem: String) -> ChartError {
     ChartError::Content { file, problem }
 }
 
 /// Returns the name of the chart in an unpacked archive of `charts/`.
 #[must_use]
-pub fn name(package: &Package) -> Option<String> {
-    let about = map(package, CHART).ok()??;
+pub fn chart_name(package: &Package) -> Option<String> {
+    let about = read_map(package, CHART).ok()??;
     about.get("name").and_then(Value::as_str).map(str::to_owned)
 }
 
@@ -395,14 +402,14 @@ fn is_unpacked(package: &Package, name: &str) -> bool {
     package.files().iter().any(|file| {
         let path = file.path.strip_prefix("charts/");
         let inside = path.and_then(|path| path.split_once('/'));
-        matches!(inside, Some((_, CHART))) && is_called(&file.bytes, name)
+        matches!(inside, Some((_, CHART))) && has_name(&file.bytes, name)
     })
 }
 
-fn is_called(chart: &[u8], name: &str) -> bool {
+fn has_name(chart: &[u8], name: &str) -> bool {
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::LastWins,
-        floats: Floats::Text,
+        floats: FloatReading::Text,
     };
     matches!(
         documents(chart, &options).next(),
@@ -411,7 +418,7 @@ fn is_called(chart: &[u8], name: &str) -> bool {
 }
 
 /// Returns a path relative to the chart, without `.` and `..`, or `None` if it leads out.
-fn inside(path: &str) -> Option<String> {
+fn relative_path(path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains(['\\', '%']) {
         return None;
     }

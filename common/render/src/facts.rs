@@ -15,13 +15,13 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use common::manifest::digest;
-pub use observed::Observed;
+pub use observed::ObservedObjects;
 pub use plugin::{NetworkPlugin, is_network_plugin};
 
 /// Facts from the API of a cluster. An empty field is unknown. Data that changes by itself is not included: the number, names and ranges of
 /// nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct TemplateFacts {
     /// `.Cluster.Name`.
     pub name: String,
     /// `.Cluster.Version` without `v`, pre-release and build: `1.36.3`. `.Cluster.MajorMinorVersion` follows from it.
@@ -56,7 +56,7 @@ pub struct Facts {
 
 /// Data that users add to the facts. It takes precedence over them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overlays {
+pub struct FactOverlays {
     /// Data of the ConfigMap.
     pub config_map: Option<Value>,
     /// Data of the Secret. It takes precedence over the ConfigMap.
@@ -83,8 +83,8 @@ impl fmt::Debug for SecretOverlay {
 /// Returns the data for the templates of one add-on. `variables` are the merged values of the installation. `Variables` in overlays are
 /// ignored, because values have their own layers and forms (semantics 9 and 10).
 #[must_use]
-pub fn document(facts: &Facts, overlays: &Overlays, variables: &Value) -> Value {
-    let mut document = facts.document();
+pub fn template_data(facts: &TemplateFacts, overlays: &FactOverlays, variables: &Value) -> Value {
+    let mut document = facts.to_document();
     let secret = overlays.secret.as_ref().map(|secret| &secret.document);
     for overlay in overlays.config_map.iter().chain(secret) {
         // A value that is not a map would replace the whole document.
@@ -101,18 +101,18 @@ pub fn document(facts: &Facts, overlays: &Overlays, variables: &Value) -> Value 
 /// Returns the content of `Installed.template_data_hash`, a digest of facts and overlays. Values have a digest of their own. The Secret's
 /// content is not part of it, because it could be guessed (semantics 13.4).
 #[must_use]
-pub fn digest(facts: &Facts, overlays: &Overlays) -> String {
+pub fn facts_digest(facts: &TemplateFacts, overlays: &FactOverlays) -> String {
     digest::digest(&json!({
-        "facts": facts.document(),
+        "facts": facts.to_document(),
         "configMap": overlays.config_map,
         "secret": overlays.secret.as_ref().map(|secret| &secret.revision),
     }))
 }
 
-impl Facts {
+impl TemplateFacts {
     /// Returns the unknown fields, as templates spell them.
     #[must_use]
-    pub fn unknown(&self) -> Vec<&'static str> {
+    pub fn unknown_fields(&self) -> Vec<&'static str> {
         let fields = [
             (".Cluster.Name", self.name.is_empty()),
             (".Cluster.Version", self.version.is_empty()),
@@ -139,8 +139,8 @@ impl Facts {
     }
 
     /// Returns the facts alone, with all fields of the shape.
-    fn document(&self) -> Value {
-        let mut document = shape::zero();
+    fn to_document(&self) -> Value {
+        let mut document = shape::empty_template_data();
         json_patch::merge(
             &mut document,
             &json!({"Cluster": {
@@ -157,9 +157,9 @@ impl Facts {
                     "PodCIDRBlocks": self.pod_ranges,
                     "ServiceCIDRBlocks": self.service_ranges,
                     "ProxyMode": self.proxy_mode,
-                    "DualStack": is_dual(&self.pod_ranges) || is_dual(&self.service_ranges),
-                    "PodCIDRIPv4": first(&self.pod_ranges, false),
-                    "PodCIDRIPv6": first(&self.pod_ranges, true),
+                    "DualStack": is_dual_stack(&self.pod_ranges) || is_dual_stack(&self.service_ranges),
+                    "PodCIDRIPv4": first_of_family(&self.pod_ranges, false),
+                    "PodCIDRIPv6": first_of_family(&self.pod_ranges, true),
                     "NodeCIDRMaskSizeIPv4": self.mask_size_v4,
                     "NodeCIDRMaskSizeIPv6": self.mask_size_v6,
                     "NodePortRange": self.node_ports,
@@ -178,7 +178,7 @@ impl Facts {
         if self.endpoint.is_empty() {
             return json!({});
         }
-        let (host, port) = split(&self.endpoint);
+        let (host, port) = split_endpoint(&self.endpoint);
         let is_address = host.parse::<core::net::IpAddr>().is_ok();
         let written = if host.contains(':') {
             format!("[{host}]")
@@ -195,7 +195,7 @@ impl Facts {
 }
 
 /// Splits `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`. Without a port, it returns that of kubeadm.
-fn split(endpoint: &str) -> (&str, u16) {
+fn split_endpoint(endpoint: &str) -> (&str, u16) {
     const PORT: u16 = 6443;
     if endpoint.parse::<core::net::Ipv6Addr>().is_ok() {
         return (endpoint, PORT);
@@ -219,12 +219,12 @@ fn major_minor(version: &str) -> String {
     }
 }
 
-fn is_dual(ranges: &[String]) -> bool {
-    !first(ranges, false).is_empty() && !first(ranges, true).is_empty()
+fn is_dual_stack(ranges: &[String]) -> bool {
+    !first_of_family(ranges, false).is_empty() && !first_of_family(ranges, true).is_empty()
 }
 
 /// Returns the first range of an address family.
-fn first(ranges: &[String], is_v6: bool) -> &str {
+fn first_of_family(ranges: &[String], is_v6: bool) -> &str {
     let mut of_family = ranges.iter().filter(|range| range.contains(':') == is_v6);
     of_family.next().map_or("", String::as_str)
 }

@@ -43,7 +43,7 @@ use common::api::names::{
 };
 use common::manifest::digest::digest;
 use common::manifest::key::ObjectKey;
-use common::manifest::{Manifest, Place};
+use common::manifest::{FilePosition, Manifest};
 
 const HOOK: &str = "helm.sh/hook";
 const ARGO_HOOK: &str = "argocd.argoproj.io/hook";
@@ -69,27 +69,27 @@ pub enum Occasion {
 
 /// The result of selecting objects for an occasion.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Kept {
+pub struct HookSelection {
     /// The selected objects, in the order of the input.
     pub manifests: Vec<Manifest>,
     /// Omitted objects that users may miss.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedObject>,
     /// Hooks of installations or upgrades that a repair leaves out. Those that have run stay.
     pub resting: Vec<ObjectKey>,
 }
 
 /// An object that is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct OmittedObject {
     /// The position where it was read.
-    pub place: Place,
+    pub place: FilePosition,
     /// Kind, namespace and name.
     pub key: String,
     /// Why it is not applied.
     pub why: String,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for OmittedObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, key, why } = self;
         write!(f, "{place}: {key} is left out: {why}")
@@ -98,7 +98,7 @@ impl fmt::Display for LeftOut {
 
 /// The event at which a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
+enum HookEvent {
     /// Installation; `before` distinguishes `pre-` from `post-`.
     Install {
         before: bool,
@@ -107,37 +107,42 @@ enum Event {
         before: bool,
     },
     /// An event that is neither an installation nor an upgrade, by name.
-    Leaving(&'static str),
+    Other(&'static str),
     Test,
 }
 
 /// Leaves out objects that an installation or upgrade does not apply, and translates the policies of hooks to our annotations.
 #[must_use]
-pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion, method: Method) -> Kept {
-    let mut kept = Kept::default();
+pub fn select_for_occasion(
+    manifests: Vec<Manifest>,
+    occasion: Occasion,
+    method: Method,
+) -> HookSelection {
+    let mut kept = HookSelection::default();
     for mut manifest in manifests {
-        if let Some(why) = never_applied(&manifest.object) {
-            kept.leave_out(manifest, why);
+        if let Some(why) = reason_never_applied(&manifest.object) {
+            kept.omit(manifest, why);
             continue;
         }
-        let Some(hooks) = hooks(&manifest.object) else {
+        let Some(hooks) = hook_names(&manifest.object) else {
             kept.manifests.push(manifest);
             continue;
         };
-        match events(&hooks) {
+        match parse_events(&hooks) {
             Err(unknown) => {
                 let why = format!("{unknown:?} is not a hook of Helm, which ignores it, too");
-                kept.leave_out(manifest, why);
+                kept.omit(manifest, why);
             }
             Ok(events) if is_applied(&events, occasion) => {
-                adapt(Arc::make_mut(&mut manifest.object), &events, occasion);
+                add_annotations(Arc::make_mut(&mut manifest.object), &events, occasion);
                 kept.manifests.push(manifest);
             }
             Ok(events) => {
-                if let Some(why) = other_occasion(&events, method) {
-                    kept.leave_out(manifest, why);
+                if let Some(why) = reason_other_event(&events, method) {
+                    kept.omit(manifest, why);
                 } else if occasion == Occasion::Repair {
-                    kept.resting.extend(ObjectKey::of(&manifest.object));
+                    kept.resting
+                        .extend(ObjectKey::from_object(&manifest.object));
                 }
             }
         }
@@ -146,8 +151,8 @@ pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion, method: Method)
 }
 
 /// Returns whether a hook is applied. A repair applies only hooks of both installations and upgrades.
-fn is_applied(events: &[Event], occasion: Occasion) -> bool {
-    let is_of = |occasion| events.iter().any(|event| event.is_of(occasion));
+fn is_applied(events: &[HookEvent], occasion: Occasion) -> bool {
+    let is_of = |occasion| events.iter().any(|event| event.runs_at(occasion));
     match occasion {
         Occasion::Repair => is_of(Occasion::Install) && is_of(Occasion::Upgrade),
         occasion => is_of(occasion),
@@ -155,7 +160,7 @@ fn is_applied(events: &[Event], occasion: Occasion) -> bool {
 }
 
 /// Returns why no installation or upgrade applies an object, according to annotations of tools other than Helm.
-fn never_applied(object: &Value) -> Option<String> {
+fn reason_never_applied(object: &Value) -> Option<String> {
     if annotation(object, LOCAL_CONFIG).is_some_and(|value| value != "false") {
         return Some(format!("{LOCAL_CONFIG} says that it is not for a cluster"));
     }
@@ -171,10 +176,10 @@ fn never_applied(object: &Value) -> Option<String> {
 }
 
 /// Returns why a hook is left out that is only for other events than installations and upgrades, if users may miss it.
-fn other_occasion(events: &[Event], method: Method) -> Option<String> {
+fn reason_other_event(events: &[HookEvent], method: Method) -> Option<String> {
     let mut names = events.iter().filter_map(|event| match event {
-        Event::Leaving(name) => Some(*name),
-        Event::Test if method != Method::Helm => Some(event.name()),
+        HookEvent::Other(name) => Some(*name),
+        HookEvent::Test if method != Method::Helm => Some(event.name()),
         _ => None,
     });
     let name = names.next()?;
@@ -188,10 +193,10 @@ fn other_occasion(events: &[Event], method: Method) -> Option<String> {
     })
 }
 
-impl Kept {
-    fn leave_out(&mut self, manifest: Manifest, why: String) {
-        let key = ObjectKey::of(&manifest.object);
-        self.left_out.push(LeftOut {
+impl HookSelection {
+    fn omit(&mut self, manifest: Manifest, why: String) {
+        let key = ObjectKey::from_object(&manifest.object);
+        self.left_out.push(OmittedObject {
             place: manifest.place,
             key: key.map_or_else(String::new, |key| key.to_string()),
             why,
@@ -199,8 +204,8 @@ impl Kept {
     }
 }
 
-impl Event {
-    fn is_of(self, occasion: Occasion) -> bool {
+impl HookEvent {
+    fn runs_at(self, occasion: Occasion) -> bool {
         matches!(
             (self, occasion),
             (Self::Install { .. }, Occasion::Install)
@@ -212,7 +217,7 @@ impl Event {
     fn is_before(self) -> Option<bool> {
         match self {
             Self::Install { before } | Self::Upgrade { before } => Some(before),
-            Self::Leaving(_) | Self::Test => None,
+            Self::Other(_) | Self::Test => None,
         }
     }
 
@@ -222,31 +227,31 @@ impl Event {
             Self::Install { before: false } => "post-install",
             Self::Upgrade { before: true } => "pre-upgrade",
             Self::Upgrade { before: false } => "post-upgrade",
-            Self::Leaving(name) => name,
+            Self::Other(name) => name,
             Self::Test => "test",
         }
     }
 }
 
 /// Returns the value of `helm.sh/hook`, or `None` if the object is not a hook.
-fn hooks(object: &Value) -> Option<String> {
+fn hook_names(object: &Value) -> Option<String> {
     let hooks = annotation(object, HOOK)?.trim().to_ascii_lowercase();
     (hooks != "crd-install").then_some(hooks)
 }
 
 /// Parses the events, or returns the first word that is not an event.
-fn events(hooks: &str) -> Result<Vec<Event>, String> {
+fn parse_events(hooks: &str) -> Result<Vec<HookEvent>, String> {
     let event = |word: &str| {
         Ok(match word {
-            "pre-install" => Event::Install { before: true },
-            "post-install" => Event::Install { before: false },
-            "pre-upgrade" => Event::Upgrade { before: true },
-            "post-upgrade" => Event::Upgrade { before: false },
-            "pre-delete" => Event::Leaving("pre-delete"),
-            "post-delete" => Event::Leaving("post-delete"),
-            "pre-rollback" => Event::Leaving("pre-rollback"),
-            "post-rollback" => Event::Leaving("post-rollback"),
-            "test" | "test-success" | "test-failure" => Event::Test,
+            "pre-install" => HookEvent::Install { before: true },
+            "post-install" => HookEvent::Install { before: false },
+            "pre-upgrade" => HookEvent::Upgrade { before: true },
+            "post-upgrade" => HookEvent::Upgrade { before: false },
+            "pre-delete" => HookEvent::Other("pre-delete"),
+            "post-delete" => HookEvent::Other("post-delete"),
+            "pre-rollback" => HookEvent::Other("pre-rollback"),
+            "post-rollback" => HookEvent::Other("post-rollback"),
+            "test" | "test-success" | "test-failure" => HookEvent::Test,
             word => return Err(word.to_owned()),
         })
     };
@@ -254,17 +259,17 @@ fn events(hooks: &str) -> Result<Vec<Event>, String> {
 }
 
 /// Adds our annotations for the policies of the hook.
-fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
-    let is_job = is(object, "batch", "Job");
-    let runs = is_job || is(object, "", "Pod");
+fn add_annotations(object: &mut Value, events: &[HookEvent], occasion: Occasion) {
+    let is_job = is_kind(object, "batch", "Job");
+    let runs = is_job || is_kind(object, "", "Pod");
     let digest = digest(object);
     let removed = annotation(object, DELETE_POLICY).is_some_and(|policies| {
         policies
             .split(',')
             .any(|policy| policy.trim().eq_ignore_ascii_case("hook-succeeded"))
     });
-    let upgrades = events.iter().any(|event| event.is_of(Occasion::Upgrade));
-    let phase = |event: &&Event| event.is_of(occasion) && event.is_before() == Some(true);
+    let upgrades = events.iter().any(|event| event.runs_at(Occasion::Upgrade));
+    let phase = |event: &&HookEvent| event.runs_at(occasion) && event.is_before() == Some(true);
     let before_now = events.iter().any(|event| phase(&event));
     let before_ever = events.iter().any(|event| event.is_before() == Some(true));
     let Some(annotations) = annotations(object) else {
@@ -272,7 +277,7 @@ fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
     };
     // The order follows from the first event named, so other occasions are removed if they would change it.
     if before_now != before_ever {
-        let now = events.iter().filter(|event| event.is_of(occasion));
+        let now = events.iter().filter(|event| event.runs_at(occasion));
         let names: Vec<&str> = now.map(|event| event.name()).collect();
         annotations.insert(HOOK.to_owned(), names.join(",").into());
     }
@@ -287,12 +292,12 @@ fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
             .or_insert_with(|| APPLY_CREATE_ONLY.into());
     }
     if is_job {
-        job(object, digest, removed);
+        adapt_job(object, digest, removed);
     }
 }
 
 /// A changed Job has to be recreated, because it has run. One with `hook-succeeded` is deleted by its time to live.
-fn job(object: &mut Value, digest: String, removed: bool) {
+fn adapt_job(object: &mut Value, digest: String, removed: bool) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
@@ -305,8 +310,8 @@ fn job(object: &mut Value, digest: String, removed: bool) {
     }
 }
 
-fn is(object: &Value, group: &str, kind: &str) -> bool {
-    ObjectKey::of(object).is_some_and(|key| key.group == group && key.kind == kind)
+fn is_kind(object: &Value, group: &str, kind: &str) -> bool {
+    ObjectKey::from_object(object).is_some_and(|key| key.group == group && key.kind == kind)
 }
 
 fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a str> {

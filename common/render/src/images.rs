@@ -23,7 +23,7 @@ const MAX_DEPTH: usize = 256;
 
 /// The result of rewriting the images of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rewritten {
+pub struct RewrittenImages {
     /// Number of rewritten references.
     pub count: usize,
     /// Texts that were not changed and may need a look, as messages: `spec.containers.0.args.1 names IMAGE …`
@@ -32,8 +32,8 @@ pub struct Rewritten {
 
 /// Returns the images of an object, as they are written.
 #[must_use]
-pub fn images(object: &Value) -> BTreeSet<String> {
-    let places = places(object);
+pub fn find_images(object: &Value) -> BTreeSet<String> {
+    let places = find_places(object);
     let images = places
         .iter()
         .filter_map(|place| object.pointer(place)?.as_str());
@@ -45,7 +45,7 @@ pub fn images(object: &Value) -> BTreeSet<String> {
 
 /// A text that looks like an image, but may not be one: an argument, a variable, a line of a ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mention {
+pub struct ImageMention {
     /// Path of the text: `spec.containers.0.args.1`.
     pub place: String,
     /// The text.
@@ -54,10 +54,10 @@ pub struct Mention {
     pub is_secret: bool,
 }
 
-impl Mention {
+impl ImageMention {
     /// Describes the mention: `data.sidecar names quay.io/a/b:1`.
     #[must_use]
-    pub fn named(&self) -> String {
+    pub fn describe(&self) -> String {
         match self.is_secret {
             true => format!("{} names an image", self.place),
             false => format!("{} names {}", self.place, self.image),
@@ -68,10 +68,10 @@ impl Mention {
 /// Returns the texts of an object that look like an image, once per path. They need an explicit registry, and a tag or digest. In arguments
 /// and variables of containers, and under keys that contain "image", the registry may be missing.
 #[must_use]
-pub fn mentions(object: &Value) -> Vec<Mention> {
+pub fn find_mentions(object: &Value) -> Vec<ImageMention> {
     let is_secret = kind_of(object) == ("", "Secret");
-    let mut mentions: Vec<Mention> = Vec::new();
-    for text in texts(object) {
+    let mut mentions: Vec<ImageMention> = Vec::new();
+    for text in collect_texts(object) {
         let between = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | '"' | '\'');
         let lines = text
             .text
@@ -82,8 +82,8 @@ pub fn mentions(object: &Value) -> Vec<Mention> {
             if !is_image {
                 continue;
             }
-            let mention = Mention {
-                place: dotted(&text.place),
+            let mention = ImageMention {
+                place: to_dotted(&text.place),
                 image: word.to_owned(),
                 is_secret,
             };
@@ -96,7 +96,7 @@ pub fn mentions(object: &Value) -> Vec<Mention> {
 }
 
 /// A text in which images are searched.
-struct Text<'a> {
+struct SearchedText<'a> {
     /// Path, as a JSON pointer.
     place: String,
     text: Cow<'a, str>,
@@ -104,13 +104,13 @@ struct Text<'a> {
     is_of_images: bool,
 }
 
-fn texts(object: &Value) -> Vec<Text<'_>> {
+fn collect_texts(object: &Value) -> Vec<SearchedText<'_>> {
     match kind_of(object) {
-        ("", "ConfigMap" | "Secret") => data(object),
+        ("", "ConfigMap" | "Secret") => collect_data(object),
         (group, _) if !is_built_in(group) => {
-            let mut texts = arguments(object);
-            let known = places(object);
-            let is_taken = |texts: &[Text<'_>], place: &String| {
+            let mut texts = collect_arguments(object);
+            let known = find_places(object);
+            let is_taken = |texts: &[SearchedText<'_>], place: &String| {
                 known.contains(place) || texts.iter().any(|text| text.place == *place)
             };
             let mut leaves = Vec::new();
@@ -121,19 +121,19 @@ fn texts(object: &Value) -> Vec<Text<'_>> {
                     .all(|other| !place.starts_with(other));
                 is_content && !is_taken(&texts, place)
             });
-            texts.extend(leaves.into_iter().map(|(place, text)| Text {
+            texts.extend(leaves.into_iter().map(|(place, text)| SearchedText {
                 place,
                 text: text.into(),
                 is_of_images: false,
             }));
             texts
         }
-        _ => arguments(object),
+        _ => collect_arguments(object),
     }
 }
 
 /// Returns the data of a ConfigMap or Secret. Keys that begin with an underscore contain examples, and are skipped.
-fn data(object: &Value) -> Vec<Text<'_>> {
+fn collect_data(object: &Value) -> Vec<SearchedText<'_>> {
     let is_encoded = |field: &str| field == "data" && kind_of(object).1 == "Secret";
     let mut texts = Vec::new();
     for field in ["data", "stringData"] {
@@ -149,8 +149,8 @@ fn data(object: &Value) -> Vec<Text<'_>> {
                     bytes.and_then(|bytes| String::from_utf8(bytes).ok().map(Cow::Owned))
                 }
             };
-            texts.extend(text.map(|text| Text {
-                place: format!("/{field}/{}", path::escaped(key)),
+            texts.extend(text.map(|text| SearchedText {
+                place: format!("/{field}/{}", path::escape_key(key)),
                 text,
                 is_of_images: key.to_ascii_lowercase().contains("image"),
             }));
@@ -160,10 +160,10 @@ fn data(object: &Value) -> Vec<Text<'_>> {
 }
 
 /// Returns arguments, commands and variables of containers.
-fn arguments(object: &Value) -> Vec<Text<'_>> {
+fn collect_arguments(object: &Value) -> Vec<SearchedText<'_>> {
     let mut texts = Vec::new();
     find_texts(object, &mut String::new(), 0, &mut texts);
-    let texts = texts.into_iter().map(|(place, text)| Text {
+    let texts = texts.into_iter().map(|(place, text)| SearchedText {
         place,
         text: text.into(),
         is_of_images: true,
@@ -193,9 +193,9 @@ fn kind_of(object: &Value) -> (&str, &str) {
 }
 
 /// Rewrites the images of an object to `registry`.
-pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
-    let mut rewritten = Rewritten::default();
-    for place in places(object) {
+pub fn rewrite(object: &mut Value, registry: &Registry) -> RewrittenImages {
+    let mut rewritten = RewrittenImages::default();
+    for place in find_places(object) {
         let Some(Value::String(image)) = object.pointer_mut(&place) else {
             continue;
         };
@@ -210,15 +210,15 @@ pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
             }
             Err(error) => rewritten
                 .doubts
-                .push(format!("{}: {error}", dotted(&place))),
+                .push(format!("{}: {error}", to_dotted(&place))),
         }
     }
-    for mention in mentions(object) {
+    for mention in find_mentions(object) {
         let image = &mention.image;
         if registry.rewrite(image).is_ok_and(|moved| moved != *image) {
             rewritten.doubts.push(format!(
                 "{}, which is not rewritten: set it in the values of the add-on",
-                mention.named()
+                mention.describe()
             ));
         }
     }
@@ -226,10 +226,10 @@ pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
 }
 
 /// Returns JSON pointers to the images of an object.
-fn places(object: &Value) -> Vec<String> {
+fn find_places(object: &Value) -> Vec<String> {
     let mut places = Vec::new();
     find_containers(object, &mut String::new(), 0, &mut places);
-    for path in fields::of(object) {
+    for path in fields::image_paths(object) {
         find_path(object, path, &mut String::new(), &mut places);
     }
     places.sort();
@@ -290,7 +290,7 @@ fn for_each_child<'a>(
     let length = place.len();
     let mut step = |name: &str, child: &'a Value, place: &mut String| {
         place.push('/');
-        place.push_str(&path::escaped(name));
+        place.push_str(&path::escape_key(name));
         visit(name, child, place);
         place.truncate(length);
     };
@@ -366,8 +366,8 @@ fn is_hostless_image(word: &str) -> bool {
 }
 
 /// Writes `/spec/containers/0` with dots, for messages.
-fn dotted(place: &str) -> String {
-    path::unescaped(&place.trim_start_matches('/').replace('/', "."))
+fn to_dotted(place: &str) -> String {
+    path::unescape_key(&place.trim_start_matches('/').replace('/', "."))
 }
 
 #[cfg(test)]

@@ -9,12 +9,12 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 
-use addons_gotemplate::function::{Arguments, Context, Function};
-use addons_gotemplate::limits::Limits;
-pub use addons_gotemplate::limits::Stop;
+use addons_gotemplate::function::{Arguments, Function, FunctionContext};
+pub use addons_gotemplate::limits::StopFlag;
+use addons_gotemplate::limits::TemplateLimits;
 use addons_gotemplate::sprig::SPRIG;
 use addons_gotemplate::value::Type;
-use addons_gotemplate::{Rendered, Template, TemplateError};
+use addons_gotemplate::{RenderedTemplates, TemplateError, TemplateFile};
 use serde_json::Value;
 
 pub use field::FieldError;
@@ -26,15 +26,15 @@ pub const SEPARATOR: &str = "\n\n---\n\n";
 
 /// How templates are rendered.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct KkpOptions {
     /// Whether printing a missing value is an error.
     pub strict: bool,
     /// The registry that `Image` puts in the place of every other registry.
     pub registry: Option<Registry>,
     /// The limits of the templates.
-    pub limits: Limits,
+    pub limits: TemplateLimits,
     /// Stops the rendering from another thread.
-    pub stop: Stop,
+    pub stop: StopFlag,
 }
 
 /// Why rendering failed.
@@ -76,16 +76,17 @@ const UNDEFINED: [(&str, &str); 13] = [
 /// # Errors
 /// [`RenderError`]
 pub fn render(
-    templates: &[Template<'_>],
+    templates: &[TemplateFile<'_>],
     data: &Value,
-    options: &Options,
-) -> Result<Rendered, RenderError> {
+    options: &KkpOptions,
+) -> Result<RenderedTemplates, RenderError> {
     let registry = options.registry.as_ref();
-    let image = |_: &mut Context, args: Arguments<'_>| functions::image(args.text(0)?, registry);
+    let image =
+        |_: &mut FunctionContext, args: Arguments<'_>| functions::image(args.text(0)?, registry);
     let image = [Function::new("Image", &[Type::Text], &image)];
     let own: [&[Function<'_>]; 2] = [&image, functions::FUNCTIONS];
     let stop = Some(&options.stop);
-    let options = addons_gotemplate::Options {
+    let options = addons_gotemplate::TemplateOptions {
         stop,
         functions: &[&own, SPRIG].concat(),
         undefined: &UNDEFINED,
@@ -95,7 +96,7 @@ pub fn render(
     };
     Ok(addons_gotemplate::render(
         templates,
-        data::read(data)?,
+        data::read_template_data(data)?,
         &options,
     )?)
 }
@@ -104,14 +105,15 @@ pub fn render(
 ///
 /// # Errors
 /// [`TemplateError::Parse`].
-pub fn check(template: Template<'_>) -> Result<(), TemplateError> {
-    let image = |_: &mut Context, args: Arguments<'_>| functions::image(args.text(0)?, None);
+pub fn check(template: TemplateFile<'_>) -> Result<(), TemplateError> {
+    let image =
+        |_: &mut FunctionContext, args: Arguments<'_>| functions::image(args.text(0)?, None);
     let image = [Function::new("Image", &[Type::Text], &image)];
     let own: [&[Function<'_>]; 2] = [&image, functions::FUNCTIONS];
-    let options = addons_gotemplate::Options {
+    let options = addons_gotemplate::TemplateOptions {
         functions: &[&own, SPRIG].concat(),
         undefined: &UNDEFINED,
-        ..addons_gotemplate::Options::default()
+        ..addons_gotemplate::TemplateOptions::default()
     };
     addons_gotemplate::check(template, &options)
 }

@@ -12,23 +12,23 @@ use serde_json::value::RawValue;
 
 use super::hooks::{self, Occasion};
 use super::images;
-use super::kkp::{self, Stop};
+use super::kkp::{self, StopFlag};
 use super::package::Package;
-use super::random::Random;
-use super::text::{Section, Text, TextError};
+use super::random::RandomFields;
+use super::text::{RenderedText, TextError, TextSection};
 use common::api::catalogue::Method;
 use common::entrance;
 use common::manifest::key::ObjectKey;
-use common::manifest::parse::{ManifestError, Options, Parsed, parse};
+use common::manifest::parse::{ManifestError, ManifestOptions, ParsedManifests, parse};
 use common::manifest::yaml::DuplicateKeys;
-use common::manifest::{Manifest, Place};
+use common::manifest::{FilePosition, Manifest};
 use common::registry::Registry;
 
 /// The inputs from which the objects of a package are made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Request {
+pub struct RenderRequest {
     /// The texts, or the templates and their data.
-    pub source: Source,
+    pub source: RenderSource,
     /// Location of the package. Positions begin with it.
     pub location: String,
     /// How the package is rendered.
@@ -43,15 +43,15 @@ pub struct Request {
 
 /// The source of the texts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Source {
+pub enum RenderSource {
     /// Texts that are already rendered.
     Texts {
         /// The text.
-        text: Text,
+        text: RenderedText,
         /// The second rendering. Fields that differ are random.
-        again: Option<Text>,
+        again: Option<RenderedText>,
         /// The files in the `crds/` of charts, which helm does not render.
-        crds: Vec<Section>,
+        crds: Vec<TextSection>,
     },
     /// Templates with their data.
     Templates {
@@ -64,10 +64,10 @@ pub enum Source {
     },
 }
 
-impl Source {
+impl RenderSource {
     /// A text that was rendered once, without definitions in `crds/`.
     #[must_use]
-    pub fn of_text(text: Text) -> Self {
+    pub fn from_text(text: RenderedText) -> Self {
         Self::Texts {
             text,
             again: None,
@@ -78,11 +78,11 @@ impl Source {
 
 /// The objects of a package.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Objects {
+pub struct RenderedObjects {
     /// The objects.
     pub manifests: Vec<Manifest>,
     /// Fields that are generated at random.
-    pub random: Random,
+    pub random: RandomFields,
     /// Hooks that a repair leaves out: [`hooks::Kept::resting`].
     pub resting: Vec<ObjectKey>,
     /// Names of the definitions in `crds/`.
@@ -108,61 +108,67 @@ pub enum ObjectsError {
 ///
 /// # Errors
 /// [`ObjectsError`].
-pub fn render(request: &Request, stop: &Stop) -> Result<Objects, ObjectsError> {
+pub fn render_objects(
+    request: &RenderRequest,
+    stop: &StopFlag,
+) -> Result<RenderedObjects, ObjectsError> {
     let (text, again, crds) = match &request.source {
-        Source::Texts { text, again, crds } => {
+        RenderSource::Texts { text, again, crds } => {
             (Cow::Borrowed(text), again.as_ref(), crds.as_slice())
         }
-        Source::Templates {
+        RenderSource::Templates {
             package,
             data,
             strict,
         } => {
-            let options = kkp::Options {
+            let options = kkp::KkpOptions {
                 strict: *strict,
                 registry: request.registry.clone(),
                 stop: stop.clone(),
-                ..kkp::Options::default()
+                ..kkp::KkpOptions::default()
             };
-            let text = Text::of_templates(package, data, &options)?;
+            let text = RenderedText::from_templates(package, data, &options)?;
             (Cow::Owned(text), None, Default::default())
         }
     };
-    let (parsed, resting) = parsed(&text, request)?;
+    let (parsed, resting) = parse_text(&text, request)?;
     let random = match again {
         Some(again) => {
-            let (again, _) = self::parsed(again, request)?;
-            Random::between(&parsed.manifests, &again.manifests)
+            let (again, _) = self::parse_text(again, request)?;
+            RandomFields::from_renderings(&parsed.manifests, &again.manifests)
         }
-        None => Random::default(),
+        None => RandomFields::default(),
     };
-    let Parsed {
+    let ParsedManifests {
         mut manifests,
         warnings,
     } = parsed;
     let registry = request.registry.as_ref();
     let doubts = registry.map_or_else(Vec::new, |registry| rewrite(&mut manifests, registry));
-    Ok(Objects {
+    Ok(RenderedObjects {
         manifests,
         random,
         resting,
-        definitions: definitions(crds),
+        definitions: definition_names(crds),
         warnings,
         doubts,
     })
 }
 
 /// Parses the objects of a text, and selects those for the occasion. Also returns the hooks that a repair leaves out.
-fn parsed(text: &Text, request: &Request) -> Result<(Parsed, Vec<ObjectKey>), ManifestError> {
-    let options = Options {
+fn parse_text(
+    text: &RenderedText,
+    request: &RenderRequest,
+) -> Result<(ParsedManifests, Vec<ObjectKey>), ManifestError> {
+    let options = ManifestOptions {
         duplicate_keys: request.duplicate_keys,
-        ..Options::default()
+        ..ManifestOptions::default()
     };
-    let mut parsed = text.objects(&request.location, &options)?;
+    let mut parsed = text.parse_objects(&request.location, &options)?;
     let Some(occasion) = request.occasion else {
         return Ok((parsed, Vec::new()));
     };
-    let kept = hooks::of_occasion(parsed.manifests, occasion, request.method);
+    let kept = hooks::select_for_occasion(parsed.manifests, occasion, request.method);
     parsed.manifests = kept.manifests;
     let left_out = kept.left_out.iter().map(ToString::to_string);
     parsed.warnings.extend(left_out);
@@ -175,7 +181,7 @@ fn rewrite(manifests: &mut [Manifest], registry: &Registry) -> Vec<String> {
     for manifest in manifests {
         let doubts = images::rewrite(Arc::make_mut(&mut manifest.object), registry).doubts;
         let place = &manifest.place;
-        let key = ObjectKey::of(&manifest.object);
+        let key = ObjectKey::from_object(&manifest.object);
         let key = key.map_or_else(String::new, |key| format!("{key}: "));
         let doubts = doubts.into_iter();
         all.extend(doubts.map(|doubt| format!("{place}: {key}{doubt}")));
@@ -184,22 +190,22 @@ fn rewrite(manifests: &mut [Manifest], registry: &Registry) -> Vec<String> {
 }
 
 /// Returns the names of the definitions in files of `crds/`.
-fn definitions(crds: &[Section]) -> BTreeSet<String> {
+fn definition_names(crds: &[TextSection]) -> BTreeSet<String> {
     let parsed = crds
         .iter()
-        .filter_map(|file| parse(&file.bytes, &file.file, &Options::default()).ok());
+        .filter_map(|file| parse(&file.bytes, &file.file, &ManifestOptions::default()).ok());
     let manifests = parsed.flat_map(|parsed| parsed.manifests);
-    let keys = manifests.filter_map(|manifest| ObjectKey::of(&manifest.object));
+    let keys = manifests.filter_map(|manifest| ObjectKey::from_object(&manifest.object));
     let definitions = keys.filter(|key| key.kind == "CustomResourceDefinition");
     definitions.map(|key| key.name).collect()
 }
 
 /// The result of [`render`] in the form in which it is written.
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenObjects<'a> {
     error: Option<String>,
     manifests: Vec<WrittenManifest<'a>>,
-    random: &'a Random,
+    random: &'a RandomFields,
     resting: &'a [ObjectKey],
     definitions: &'a BTreeSet<String>,
     warnings: &'a [String],
@@ -209,16 +215,16 @@ struct Written<'a> {
 #[derive(Serialize)]
 struct WrittenManifest<'a> {
     object: &'a Value,
-    place: &'a Place,
+    place: &'a FilePosition,
 }
 
 /// The result of [`render`] in the form in which it is read. Each object is parsed by itself, because it may nest as deep as any text.
 #[derive(Deserialize)]
-struct Read<'a> {
+struct ReadObjects<'a> {
     error: Option<String>,
     #[serde(borrow)]
     manifests: Vec<ReadManifest<'a>>,
-    random: Random,
+    random: RandomFields,
     resting: Vec<ObjectKey>,
     definitions: BTreeSet<String>,
     warnings: Vec<String>,
@@ -229,19 +235,21 @@ struct Read<'a> {
 struct ReadManifest<'a> {
     #[serde(borrow)]
     object: &'a RawValue,
-    place: Place,
+    place: FilePosition,
 }
 
 /// Serializes the result of [`render`].
 ///
 /// # Errors
 /// An object cannot be written as JSON.
-pub fn to_bytes(result: &Result<Objects, ObjectsError>) -> Result<Vec<u8>, serde_json::Error> {
-    let none = Objects::default();
+pub fn to_bytes(
+    result: &Result<RenderedObjects, ObjectsError>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let none = RenderedObjects::default();
     let objects = result.as_ref().unwrap_or(&none);
     let manifests = objects.manifests.iter();
-    serde_json::to_vec(&Written {
-        error: result.as_ref().err().map(chain),
+    serde_json::to_vec(&WrittenObjects {
+        error: result.as_ref().err().map(message_with_causes),
         manifests: manifests
             .map(|manifest| WrittenManifest {
                 object: &manifest.object,
@@ -260,8 +268,8 @@ pub fn to_bytes(result: &Result<Objects, ObjectsError>) -> Result<Vec<u8>, serde
 ///
 /// # Errors
 /// The bytes are not such a result.
-pub fn from_bytes(bytes: &[u8]) -> Result<Result<Objects, String>, serde_json::Error> {
-    let read: Read<'_> = entrance::outline(bytes)?;
+pub fn from_bytes(bytes: &[u8]) -> Result<Result<RenderedObjects, String>, serde_json::Error> {
+    let read: ReadObjects<'_> = entrance::read_outline(bytes)?;
     if let Some(error) = read.error {
         return Ok(Err(error));
     }
@@ -271,7 +279,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Result<Objects, String>, serde_json::E
             place: manifest.place,
         })
     });
-    Ok(Ok(Objects {
+    Ok(Ok(RenderedObjects {
         manifests: manifests.collect::<Result<_, _>>()?,
         random: read.random,
         resting: read.resting,
@@ -282,7 +290,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Result<Objects, String>, serde_json::E
 }
 
 /// Returns the message of an error with its causes.
-fn chain(error: &ObjectsError) -> String {
+fn message_with_causes(error: &ObjectsError) -> String {
     let mut text = error.to_string();
     for cause in std::iter::successors(error.source(), |cause| (**cause).source()) {
         let words = cause.to_string();
@@ -298,11 +306,11 @@ fn chain(error: &ObjectsError) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::package::File;
+    use super::super::package::PackagedFile;
     use super::*;
 
-    fn request(source: Source) -> Request {
-        Request {
+    fn request(source: RenderSource) -> RenderRequest {
+        RenderRequest {
             source,
             location: "https://a.example/web".to_owned(),
             method: Method::GoTemplate,
@@ -313,10 +321,10 @@ mod tests {
     }
 
     /// As by another process.
-    fn elsewhere(request: &Request) -> Result<Objects, String> {
+    fn elsewhere(request: &RenderRequest) -> Result<RenderedObjects, String> {
         let sent = serde_json::to_vec(request).unwrap();
-        let received: Request = serde_json::from_slice(&sent).unwrap();
-        let answer = to_bytes(&render(&received, &Stop::default())).unwrap();
+        let received: RenderRequest = serde_json::from_slice(&sent).unwrap();
+        let answer = to_bytes(&render_objects(&received, &StopFlag::default())).unwrap();
         from_bytes(&answer).unwrap()
     }
 
@@ -327,23 +335,23 @@ mod tests {
             "apiVersion: v1\nkind: Pod\nmetadata: {{name: {{{{ .Variables.name }}}}}}\nspec: {{containers: [{{image: 'a/b:1'}}], \
              deep: {deep}, number: 0.1}}\n"
         );
-        let files = vec![File {
+        let files = vec![PackagedFile {
             path: "a.yaml".to_owned(),
             bytes: template.into_bytes(),
         }];
-        let templates = request(Source::Templates {
-            package: Package::folder(files).unwrap(),
+        let templates = request(RenderSource::Templates {
+            package: Package::from_folder(files).unwrap(),
             data: json!({"Variables": {"name": "web"}}),
             strict: false,
         });
-        let here = render(&templates, &Stop::default()).unwrap();
+        let here = render_objects(&templates, &StopFlag::default()).unwrap();
         let image = here.manifests[0].object.pointer("/spec/containers/0/image");
         assert_eq!(image, Some(&json!("mirror.example.com/a/a/b:1")));
         assert_eq!(elsewhere(&templates), Ok(here));
 
         let text = |value: &str| {
-            Text {
-            sections: vec![Section {
+            RenderedText {
+            sections: vec![TextSection {
                 file: String::new(),
                 bytes: format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\nstringData: {{a: {value}}}\n").into_bytes(),
             }],
@@ -351,34 +359,34 @@ mod tests {
         }
         };
         let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: tills.a.example}\n";
-        let chart = request(Source::Texts {
+        let chart = request(RenderSource::Texts {
             text: text("one"),
             again: Some(text("two")),
-            crds: vec![Section {
+            crds: vec![TextSection {
                 file: "crds/a.yaml".to_owned(),
                 bytes: crd.as_bytes().to_vec(),
             }],
         });
-        let here = render(&chart, &Stop::default()).unwrap();
+        let here = render_objects(&chart, &StopFlag::default()).unwrap();
         assert!(!here.random.is_empty() && here.definitions.contains("tills.a.example"));
         assert_eq!(elsewhere(&chart), Ok(here));
     }
 
     #[test]
     fn an_error_is_told_with_its_causes() {
-        let text = Text {
-            sections: vec![Section {
+        let text = RenderedText {
+            sections: vec![TextSection {
                 file: String::new(),
                 bytes: b"a: [".to_vec(),
             }],
             warnings: Vec::new(),
         };
-        let broken = request(Source::Texts {
+        let broken = request(RenderSource::Texts {
             text,
             again: None,
             crds: Vec::new(),
         });
-        let here = render(&broken, &Stop::default()).unwrap_err();
+        let here = render_objects(&broken, &StopFlag::default()).unwrap_err();
         let told = elsewhere(&broken).unwrap_err();
         assert!(told.starts_with(&here.to_string()), "{told}");
         assert!(from_bytes(b"{}").is_err() && from_bytes(b"").is_err());

@@ -20,7 +20,7 @@ const SHOWN: usize = 60;
 
 /// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct PackagedFile {
     /// Path relative to the package, with `/`, without `.` and `..`.
     pub path: String,
     /// Its bytes.
@@ -32,7 +32,7 @@ pub struct File {
 /// comes before `a-b/x.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Package {
-    files: Vec<File>,
+    files: Vec<PackagedFile>,
     is_folder: bool,
 }
 
@@ -74,10 +74,10 @@ pub enum PackageError {
 impl Package {
     /// A package of one file. The extension of `name` shows its kind.
     #[must_use]
-    pub fn file(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+    pub fn from_file(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         let path = name.into();
         Self {
-            files: vec![File { path, bytes }],
+            files: vec![PackagedFile { path, bytes }],
             is_folder: false,
         }
     }
@@ -86,7 +86,7 @@ impl Package {
     ///
     /// # Errors
     /// [`PackageError`]: there is no file, there are too many, or a path is invalid.
-    pub fn folder(mut files: Vec<File>) -> Result<Self, PackageError> {
+    pub fn from_folder(mut files: Vec<PackagedFile>) -> Result<Self, PackageError> {
         if files.is_empty() {
             return Err(PackageError::Empty);
         }
@@ -118,19 +118,19 @@ impl Package {
 
     /// Returns the files, in walk order.
     #[must_use]
-    pub fn files(&self) -> &[File] {
+    pub fn files(&self) -> &[PackagedFile] {
         &self.files
     }
 
     /// Returns the file with this path.
     #[must_use]
-    pub fn get(&self, path: &str) -> Option<&File> {
+    pub fn get(&self, path: &str) -> Option<&PackagedFile> {
         self.files.iter().find(|file| file.path == path)
     }
 
     /// Returns the README of a folder, as `helm show readme` does: at the root, ignoring case.
     #[must_use]
-    pub fn readme(&self) -> Option<&File> {
+    pub fn readme(&self) -> Option<&PackagedFile> {
         let named = |name: &&str| {
             let mut files = self.files.iter();
             files.find(|file| self.is_folder && file.path.eq_ignore_ascii_case(name))
@@ -140,7 +140,7 @@ impl Package {
 
     /// Returns the only file, unless the package is a folder.
     #[must_use]
-    pub fn as_file(&self) -> Option<&File> {
+    pub fn as_file(&self) -> Option<&PackagedFile> {
         self.files.first().filter(|_| !self.is_folder)
     }
 
@@ -164,7 +164,7 @@ impl Package {
 
     /// Returns the files, in any order.
     #[must_use]
-    pub fn into_files(self) -> Vec<File> {
+    pub fn into_files(self) -> Vec<PackagedFile> {
         self.files
     }
 
@@ -189,21 +189,23 @@ impl Package {
         let (kind, mut rest) = bytes.split_first().ok_or(PackageError::Malformed)?;
         let mut files = Vec::new();
         while !rest.is_empty() {
-            let path = part(&mut rest).ok_or(PackageError::Malformed)?;
-            let bytes = part(&mut rest).ok_or(PackageError::Malformed)?.to_vec();
+            let path = read_part(&mut rest).ok_or(PackageError::Malformed)?;
+            let bytes = read_part(&mut rest)
+                .ok_or(PackageError::Malformed)?
+                .to_vec();
             let path = String::from_utf8(path.to_vec()).map_err(|_| PackageError::Malformed)?;
-            files.push(File { path, bytes });
+            files.push(PackagedFile { path, bytes });
         }
         match (kind, files.pop()) {
-            (0, Some(file)) if files.is_empty() => Ok(Self::file(file.path, file.bytes)),
-            (1, last) => Self::folder(files.into_iter().chain(last).collect()),
+            (0, Some(file)) if files.is_empty() => Ok(Self::from_file(file.path, file.bytes)),
+            (1, last) => Self::from_folder(files.into_iter().chain(last).collect()),
             _ => Err(PackageError::Malformed),
         }
     }
 }
 
 /// Reads the next length-prefixed part of [`Package::to_bytes`].
-fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+fn read_part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, tail) = rest.split_first_chunk::<8>()?;
     let length = usize::try_from(u64::from_be_bytes(*length)).ok()?;
     let (part, tail) = tail.split_at_checked(length)?;
@@ -255,8 +257,8 @@ fn walk_order(a: &str, b: &str) -> Ordering {
 mod tests {
     use super::*;
 
-    fn file(path: &str, text: &str) -> File {
-        File {
+    fn file(path: &str, text: &str) -> PackagedFile {
+        PackagedFile {
             path: path.to_owned(),
             bytes: text.as_bytes().to_vec(),
         }
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn folders_are_walked_level_by_level() {
         let files = ["b.yaml", "a-b/x.yaml", "a/y.yaml", "a/x.yaml"];
-        let package = Package::folder(files.map(|path| file(path, "")).to_vec()).unwrap();
+        let package = Package::from_folder(files.map(|path| file(path, "")).to_vec()).unwrap();
         let paths: Vec<&str> = package
             .files()
             .iter()
@@ -279,19 +281,19 @@ mod tests {
         for path in [
             "", "/a", "../a", "a/../b", "./a", "a//b", "a\\b", "a\0", "a/",
         ] {
-            let error = Package::folder(vec![file(path, "")]).unwrap_err();
+            let error = Package::from_folder(vec![file(path, "")]).unwrap_err();
             assert!(matches!(error, PackageError::Path { .. }), "{path:?}");
         }
         let twice = vec![file("a", "1"), file("a", "2")];
         let path = "a".to_owned();
         assert_eq!(
-            Package::folder(twice),
+            Package::from_folder(twice),
             Err(PackageError::Duplicate { path })
         );
-        assert_eq!(Package::folder(Vec::new()), Err(PackageError::Empty));
+        assert_eq!(Package::from_folder(Vec::new()), Err(PackageError::Empty));
         let (most, more) = ("n".repeat(MAX_PATH), "n".repeat(MAX_PATH + 1));
-        assert!(Package::folder(vec![file(&most, "")]).is_ok());
-        let error = Package::folder(vec![file(&more, "")]).unwrap_err();
+        assert!(Package::from_folder(vec![file(&most, "")]).is_ok());
+        let error = Package::from_folder(vec![file(&more, "")]).unwrap_err();
         let expected = format!("the path {}... has more than 1024 bytes", "n".repeat(SHOWN));
         assert_eq!(error.to_string(), expected);
     }
@@ -307,22 +309,23 @@ mod tests {
             (&["a/README.md", "values.yaml"], None),
         ] {
             let files = files.iter().map(|path| file(path, "")).collect();
-            let package = Package::folder(files).unwrap();
+            let package = Package::from_folder(files).unwrap();
             let found = package.readme().map(|file| file.path.as_str());
             assert_eq!(found, expected);
         }
-        assert_eq!(Package::file("README.md", Vec::new()).readme(), None);
+        assert_eq!(Package::from_file("README.md", Vec::new()).readme(), None);
     }
 
     /// Computed with `sha256sum`.
     #[test]
     fn digests_can_be_made_with_sha256sum() {
-        let one = Package::file("a.yaml", b"a: 1\n".to_vec());
+        let one = Package::from_file("a.yaml", b"a: 1\n".to_vec());
         assert_eq!(
             one.digest(),
             "37b128c59f1f5097f73f82691cb519f1f568667faab5ced1b4ab979d36837eae"
         );
-        let folder = Package::folder(vec![file("b/c.yaml", "b: 2\n"), file("a.yaml", "a: 1\n")]);
+        let folder =
+            Package::from_folder(vec![file("b/c.yaml", "b: 2\n"), file("a.yaml", "a: 1\n")]);
         assert_eq!(
             folder.unwrap().digest(),
             "5b9c7cc25a2fea20b747e7df4817648e4923d67eaaa2686f899fd522f41f14bc"
@@ -331,8 +334,8 @@ mod tests {
 
     #[test]
     fn bytes_and_back() {
-        let folder = Package::folder(vec![file("a", "1"), file("b/c", "")]).unwrap();
-        let one = Package::file("x.tgz", vec![0, 1, 2]);
+        let folder = Package::from_folder(vec![file("a", "1"), file("b/c", "")]).unwrap();
+        let one = Package::from_file("x.tgz", vec![0, 1, 2]);
         for package in [folder, one] {
             let bytes = package.to_bytes();
             assert_eq!(Package::from_bytes(&bytes), Ok(package));

@@ -42,16 +42,16 @@ const FUNCTIONS: [&str; 20] = [
 /// Returns whether a template may generate something at random: it contains the name of such a function.
 #[must_use]
 pub fn is_random(template: &[u8]) -> bool {
-    names(template, &FUNCTIONS)
+    contains_word(template, &FUNCTIONS)
 }
 
 /// Returns whether a template may read live objects: it contains the name of the function `lookup`.
 #[must_use]
 pub fn looks_up(template: &[u8]) -> bool {
-    names(template, &["lookup"])
+    contains_word(template, &["lookup"])
 }
 
-fn names(template: &[u8], functions: &[&str]) -> bool {
+fn contains_word(template: &[u8], functions: &[&str]) -> bool {
     let text = String::from_utf8_lossy(template);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     words.into_iter().any(|word| functions.contains(&word))
@@ -59,16 +59,16 @@ fn names(template: &[u8], functions: &[&str]) -> bool {
 
 /// The fields that differ between two renderings of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Random {
+pub struct RandomFields {
     /// The fields, with the index of their object in the first rendering.
-    pub fields: Vec<Field>,
+    pub fields: Vec<RandomField>,
     /// Whether the objects themselves differ, because their names are generated at random.
     pub objects: bool,
 }
 
 /// A field that differs between two renderings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Field {
+pub struct RandomField {
     /// Index of the object.
     pub object: usize,
     /// JSON pointer.
@@ -79,17 +79,18 @@ pub struct Field {
     after: String,
 }
 
-impl Random {
+impl RandomFields {
     /// Compares two renderings.
     #[must_use]
-    pub fn between(first: &[Manifest], second: &[Manifest]) -> Self {
-        let second: BTreeMap<ObjectKey, &Value> = second.iter().filter_map(keyed).collect();
+    pub fn from_renderings(first: &[Manifest], second: &[Manifest]) -> Self {
+        let second: BTreeMap<ObjectKey, &Value> =
+            second.iter().filter_map(key_and_object).collect();
         let mut random = Self {
             objects: first.len() != second.len(),
             ..Self::default()
         };
         for (object, manifest) in first.iter().enumerate() {
-            let other = keyed(manifest).and_then(|(key, _)| second.get(&key));
+            let other = key_and_object(manifest).and_then(|(key, _)| second.get(&key));
             match other {
                 Some(other) => random.compare(object, "", &manifest.object, other),
                 None => random.objects = true,
@@ -108,7 +109,7 @@ impl Random {
         match (a, b) {
             (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
                 for ((key, a), b) in a.iter().zip(b.values()) {
-                    let key = path::escaped(key);
+                    let key = path::escape_key(key);
                     self.compare(object, &format!("{pointer}/{key}"), a, b);
                 }
             }
@@ -118,8 +119,8 @@ impl Random {
                 }
             }
             (a, b) if a != b => {
-                let (before, after) = around(&text(a), &text(b));
-                self.fields.push(Field {
+                let (before, after) = common_affixes(&decoded_text(a), &decoded_text(b));
+                self.fields.push(RandomField {
                     object,
                     pointer: pointer.to_owned(),
                     before,
@@ -133,7 +134,11 @@ impl Random {
     /// Writes the live values of all fields into the objects, or none if one is missing. `live` contains the live objects by their index.
     /// Returns whether it was done.
     #[must_use]
-    pub fn keep(&self, objects: &mut [Manifest], live: &BTreeMap<usize, Value>) -> bool {
+    pub fn keep_live_values(
+        &self,
+        objects: &mut [Manifest],
+        live: &BTreeMap<usize, Value>,
+    ) -> bool {
         if self.objects {
             return false;
         }
@@ -143,7 +148,7 @@ impl Random {
             else {
                 return false;
             };
-            if !field.keep(Arc::make_mut(object), live) {
+            if !field.keep_live_value(Arc::make_mut(object), live) {
                 return false;
             }
         }
@@ -154,9 +159,9 @@ impl Random {
     }
 }
 
-impl Field {
+impl RandomField {
     /// Writes the live value into the object. Returns false if it is missing, or if the chart changed the text around it.
-    fn keep(&self, object: &mut Value, live: &Value) -> bool {
+    fn keep_live_value(&self, object: &mut Value, live: &Value) -> bool {
         let of_secret = self.pointer.strip_prefix("/stringData/");
         if let Some(key) = of_secret.filter(|key| !key.contains('/')) {
             // The server moves stringData into data.
@@ -164,7 +169,7 @@ impl Field {
             let Some(value) = live.pointer(&pointer).filter(|live| self.fits(live)) else {
                 return false;
             };
-            let key = path::unescaped(key);
+            let key = path::unescape_key(key);
             if let Some(texts) = object.get_mut("stringData").and_then(Value::as_object_mut) {
                 texts.remove(&key);
             }
@@ -187,18 +192,18 @@ impl Field {
     }
 
     fn fits(&self, live: &Value) -> bool {
-        let text = text(live);
+        let text = decoded_text(live);
         let room = self.before.len() + self.after.len() <= text.len();
         room && text.starts_with(&self.before) && text.ends_with(&self.after)
     }
 }
 
-fn keyed(manifest: &Manifest) -> Option<(ObjectKey, &Value)> {
-    Some((ObjectKey::of(&manifest.object)?, &manifest.object))
+fn key_and_object(manifest: &Manifest) -> Option<(ObjectKey, &Value)> {
+    Some((ObjectKey::from_object(&manifest.object)?, &manifest.object))
 }
 
 /// Returns a value as text. Text in base64 is decoded.
-fn text(value: &Value) -> Cow<'_, str> {
+fn decoded_text(value: &Value) -> Cow<'_, str> {
     let Value::String(text) = value else {
         return Cow::Borrowed("");
     };
@@ -208,7 +213,7 @@ fn text(value: &Value) -> Cow<'_, str> {
 }
 
 /// Returns the common start and the common end of two texts, up to whole words: letters that two random words share by chance do not count.
-fn around(a: &str, b: &str) -> (String, String) {
+fn common_affixes(a: &str, b: &str) -> (String, String) {
     let is_word = |c: char| c.is_alphanumeric() || "+/=_-.".contains(c);
     let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b);
     let before: String = same.map(|(a, _)| a).collect();
@@ -256,7 +261,7 @@ mod tests {
     #[test]
     fn what_differs_is_kept_as_a_whole() {
         let mut wanted = secret("abc1", "mode: x\n");
-        let random = Random::between(&wanted, &secret("abd2", "mode: x\n"));
+        let random = RandomFields::from_renderings(&wanted, &secret("abd2", "mode: x\n"));
         let pointers: Vec<&str> = random
             .fields
             .iter()
@@ -276,9 +281,9 @@ mod tests {
         let mut partial = live("old", "mode: x\n");
         partial.insert(1, json!({"metadata": {"name": "b"}}));
         let before = wanted.clone();
-        assert!(!random.keep(&mut wanted, &partial));
+        assert!(!random.keep_live_values(&mut wanted, &partial));
         assert_eq!(wanted, before);
-        assert!(random.keep(&mut wanted, &live("old", "mode: x\n")));
+        assert!(random.keep_live_values(&mut wanted, &live("old", "mode: x\n")));
         assert_eq!(wanted[0].object["data"]["password"], STANDARD.encode("old"));
         assert_eq!(wanted[0].object["stringData"], json!({"user": "me"}));
         assert_eq!(
@@ -291,16 +296,16 @@ mod tests {
     #[test]
     fn what_stands_around_it_must_be_the_same() {
         let mut wanted = secret("abc1", "mode: y\n");
-        let random = Random::between(&wanted, &secret("abd2", "mode: y\n"));
-        assert!(!random.keep(&mut wanted, &live("old", "mode: x\n")));
+        let random = RandomFields::from_renderings(&wanted, &secret("abd2", "mode: y\n"));
+        assert!(!random.keep_live_values(&mut wanted, &live("old", "mode: x\n")));
     }
 
     #[test]
     fn random_names_are_told() {
         let mut second = secret("x", "");
         Arc::make_mut(&mut second[1].object)["metadata"]["name"] = "c".into();
-        assert!(Random::between(&secret("x", ""), &second).objects);
-        assert!(Random::between(&secret("x", ""), &secret("x", "")).is_empty());
+        assert!(RandomFields::from_renderings(&secret("x", ""), &second).objects);
+        assert!(RandomFields::from_renderings(&secret("x", ""), &secret("x", "")).is_empty());
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! The rendered text of a package, in a section for each file.
 
-use addons_gotemplate::{Template, TemplateError};
+use addons_gotemplate::{TemplateError, TemplateFile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use common::manifest::Place;
-use common::manifest::parse::{self, File, ManifestError, Options, Parsed};
+use common::manifest::FilePosition;
+use common::manifest::parse::{
+    self, ManifestError, ManifestFile, ManifestOptions, ParsedManifests,
+};
 
 use super::kkp::{self, RenderError};
 use super::package::{self, Package};
-use common::values::layers::Values;
+use common::values::layers::LayerValues;
 use common::values::{self, ValuesError};
 
 /// The package's own values for method `go-template`. This file is not a template.
@@ -19,9 +21,9 @@ const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// The rendered text of a package, before it is parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Text {
+pub struct RenderedText {
     /// The text of each file, in order.
-    pub sections: Vec<Section>,
+    pub sections: Vec<TextSection>,
     /// Messages for the user.
     pub warnings: Vec<String>,
 }
@@ -47,7 +49,7 @@ pub enum TextError {
 
 /// Returns the file with the default values of a folder of templates, or of a chart: `values.yaml` at its root.
 #[must_use]
-pub fn values_file(package: &Package) -> Option<&package::File> {
+pub fn values_file(package: &Package) -> Option<&package::PackagedFile> {
     package.get(VALUES).filter(|_| package.as_file().is_none())
 }
 
@@ -55,18 +57,18 @@ pub fn values_file(package: &Package) -> Option<&package::File> {
 ///
 /// # Errors
 /// The file is not a map.
-pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
+pub fn package_values(package: &Package) -> Result<LayerValues, ValuesError> {
     match values_file(package) {
-        Some(file) => Ok(Values::new(
+        Some(file) => Ok(LayerValues::new(
             format!("{VALUES} of the package"),
             values::read(&file.bytes, VALUES)?,
         )),
-        None => Ok(Values::default()),
+        None => Ok(LayerValues::default()),
     }
 }
 
 /// Returns the templates of a package: the file, or the files of a folder that end in `.yaml`, except the values.
-fn templates(package: &Package) -> Result<Vec<Template<'_>>, TextError> {
+fn find_templates(package: &Package) -> Result<Vec<TemplateFile<'_>>, TextError> {
     let is_file = package.as_file().is_some();
     let files = package.files().iter();
     let files =
@@ -77,7 +79,7 @@ fn templates(package: &Package) -> Result<Vec<Template<'_>>, TextError> {
         let text = std::str::from_utf8(&file.bytes).map_err(|_| TextError::NotUtf8 {
             file: name.to_owned(),
         })?;
-        templates.push(Template { name, text });
+        templates.push(TemplateFile { name, text });
     }
     if templates.is_empty() {
         return Err(TextError::NoTemplate);
@@ -88,17 +90,17 @@ fn templates(package: &Package) -> Result<Vec<Template<'_>>, TextError> {
 /// Returns all reasons why the templates of a package fail whatever the data, with their positions. Each file is checked by itself.
 /// `location` is that of the package.
 #[must_use]
-pub fn invalid_templates(package: &Package, location: &str) -> Vec<(Place, String)> {
-    let whole = Place {
+pub fn invalid_templates(package: &Package, location: &str) -> Vec<(FilePosition, String)> {
+    let whole = FilePosition {
         file: location.to_owned(),
-        ..Place::default()
+        ..FilePosition::default()
     };
-    let templates = match templates(package) {
+    let templates = match find_templates(package) {
         Ok(templates) => templates,
         Err(error) => return vec![(whole, error.to_string())],
     };
     let is_file = package.as_file().is_some();
-    let mistake = |template: Template<'_>| {
+    let mistake = |template: TemplateFile<'_>| {
         let TemplateError::Parse { place, problem } = kkp::check(template).err()? else {
             return None;
         };
@@ -106,7 +108,7 @@ pub fn invalid_templates(package: &Package, location: &str) -> Vec<(Place, Strin
             true => location.to_owned(),
             false => format!("{}/{}", location.trim_end_matches('/'), place.file),
         };
-        let place = Place {
+        let place = FilePosition {
             file,
             line: place.line,
             column: place.column,
@@ -118,7 +120,7 @@ pub fn invalid_templates(package: &Package, location: &str) -> Vec<(Place, Strin
 
 /// The text of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Section {
+pub struct TextSection {
     /// Path of the file; empty if the location of the package already names it.
     pub file: String,
     /// Its bytes.
@@ -145,15 +147,15 @@ pub(super) mod base64 {
     }
 }
 
-impl Text {
+impl RenderedText {
     /// Method `manifest`: returns the files unchanged. Of a folder, these are the files that end in `.yaml`, `.yml` or `.json`.
     #[must_use]
-    pub fn plain(package: Package) -> Self {
+    pub fn from_manifests(package: Package) -> Self {
         let is_file = package.as_file().is_some();
         let files = package.into_files().into_iter();
         let sections = files
             .filter(|file| is_file || MANIFESTS.iter().any(|end| file.path.ends_with(end)))
-            .map(|file| Section {
+            .map(|file| TextSection {
                 file: if is_file { String::new() } else { file.path },
                 bytes: file.bytes,
             });
@@ -167,20 +169,20 @@ impl Text {
     ///
     /// # Errors
     /// A file is not UTF-8, or not a valid template.
-    pub fn of_templates(
+    pub fn from_templates(
         package: &Package,
         data: &Value,
-        options: &kkp::Options,
+        options: &kkp::KkpOptions,
     ) -> Result<Self, TextError> {
         let is_file = package.as_file().is_some();
-        let templates = templates(package)?;
+        let templates = find_templates(package)?;
         let rendered = kkp::render(&templates, data, options)?;
         let mut sections = Vec::with_capacity(templates.len());
         let ends = rendered.starts.iter().skip(1).copied();
         let ends = ends.chain([rendered.text.len()]);
         for ((template, start), end) in templates.iter().zip(&rendered.starts).zip(ends) {
             let text = rendered.text.get(*start..end).unwrap_or_default();
-            sections.push(Section {
+            sections.push(TextSection {
                 file: if is_file {
                     String::new()
                 } else {
@@ -197,9 +199,9 @@ impl Text {
 
     /// Method `helm`: wraps the output of helm.
     #[must_use]
-    pub fn of_chart(text: String) -> Self {
+    pub fn from_chart(text: String) -> Self {
         Self {
-            sections: vec![Section {
+            sections: vec![TextSection {
                 file: String::new(),
                 bytes: text.into_bytes(),
             }],
@@ -209,7 +211,7 @@ impl Text {
 
     /// Returns the whole text, unchanged.
     #[must_use]
-    pub fn raw(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         let sections = self.sections.iter();
         let sections: Vec<&[u8]> = sections.map(|section| section.bytes.as_slice()).collect();
         sections.concat()
@@ -219,8 +221,12 @@ impl Text {
     ///
     /// # Errors
     /// [`ManifestError`].
-    pub fn objects(&self, location: &str, options: &Options) -> Result<Parsed, ManifestError> {
-        let names = self.names(location);
+    pub fn parse_objects(
+        &self,
+        location: &str,
+        options: &ManifestOptions,
+    ) -> Result<ParsedManifests, ManifestError> {
+        let names = self.file_names(location);
         let mut parsed = parse::parse_files(self.files(&names), options)?;
         parsed.warnings.splice(0..0, self.warnings.iter().cloned());
         Ok(parsed)
@@ -228,24 +234,24 @@ impl Text {
 
     /// Returns all reasons why [`Text::objects`] would fail.
     #[must_use]
-    pub fn mistakes(&self, location: &str, options: &Options) -> Vec<ManifestError> {
-        let names = self.names(location);
-        parse::every(self.files(&names), options).1
+    pub fn find_mistakes(&self, location: &str, options: &ManifestOptions) -> Vec<ManifestError> {
+        let names = self.file_names(location);
+        parse::parse_all(self.files(&names), options).1
     }
 
     /// Returns the names of the files in messages.
-    fn names(&self, location: &str) -> Vec<String> {
+    fn file_names(&self, location: &str) -> Vec<String> {
         let sections = self.sections.iter();
-        let name = |section: &Section| match section.file.as_str() {
+        let name = |section: &TextSection| match section.file.as_str() {
             "" => location.to_owned(),
             file => format!("{}/{file}", location.trim_end_matches('/')),
         };
         sections.map(name).collect()
     }
 
-    fn files<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = File<'a>> {
+    fn files<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = ManifestFile<'a>> {
         let files = self.sections.iter().zip(names);
-        files.map(|(section, name)| File {
+        files.map(|(section, name)| ManifestFile {
             name,
             bytes: &section.bytes,
         })
@@ -254,11 +260,11 @@ impl Text {
 
 #[cfg(test)]
 mod tests {
-    use super::super::package::File;
+    use super::super::package::PackagedFile;
     use super::*;
 
-    fn config_map(path: &str, name: &str) -> File {
-        File {
+    fn config_map(path: &str, name: &str) -> PackagedFile {
+        PackagedFile {
             path: path.to_owned(),
             bytes: format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n")
                 .into_bytes(),
@@ -272,9 +278,9 @@ mod tests {
             config_map("a/c.json", "c"),
             config_map("README.md", "none"),
         ];
-        let text = Text::plain(Package::folder(files).unwrap());
+        let text = RenderedText::from_manifests(Package::from_folder(files).unwrap());
         let parsed = text
-            .objects("https://example/repo/", &Options::default())
+            .parse_objects("https://example/repo/", &ManifestOptions::default())
             .unwrap();
         let places: Vec<String> = parsed
             .manifests
@@ -292,11 +298,11 @@ mod tests {
 
     #[test]
     fn every_invalid_template_is_named() {
-        let file = |path: &str, text: &str| File {
+        let file = |path: &str, text: &str| PackagedFile {
             path: path.to_owned(),
             bytes: text.as_bytes().to_vec(),
         };
-        let package = Package::folder(vec![
+        let package = Package::from_folder(vec![
             file("a.yaml", "a: {{ .x }}\nb: {{ if }}\n"),
             file(
                 "b.yaml",
@@ -308,7 +314,7 @@ mod tests {
         let found = invalid_templates(&package.unwrap(), "templates/");
         let places: Vec<String> = found.iter().map(|(place, _)| place.to_string()).collect();
         assert_eq!(places, ["templates/a.yaml:2:10", "templates/c.yaml:1:4"]);
-        let one = Package::file("x", b"\n{{ end }}".to_vec());
+        let one = Package::from_file("x", b"\n{{ end }}".to_vec());
         let found = invalid_templates(&one, "x.yaml");
         assert_eq!(found[0].0.to_string(), "x.yaml:2:4");
     }
@@ -316,9 +322,11 @@ mod tests {
     #[test]
     fn a_file_is_a_manifest_whatever_its_name() {
         let one = config_map("manifest", "a");
-        let text = Text::plain(Package::file(one.path, one.bytes.clone()));
-        assert_eq!(text.raw(), one.bytes);
-        let parsed = text.objects("./manifest", &Options::default()).unwrap();
+        let text = RenderedText::from_manifests(Package::from_file(one.path, one.bytes.clone()));
+        assert_eq!(text.to_bytes(), one.bytes);
+        let parsed = text
+            .parse_objects("./manifest", &ManifestOptions::default())
+            .unwrap();
         assert_eq!(parsed.manifests[0].place.to_string(), "./manifest:1");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use addons_render::chart;
-use addons_render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
+use addons_render::package::{MAX_BYTES, MAX_FILES, Package, PackageError, PackagedFile};
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, Entry, EntryType};
 
@@ -47,7 +47,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Package, ArchiveError> {
     let files = read_entries(bytes, |path| {
         strip_top_folder(&path, &mut root).map(str::to_owned)
     })?;
-    Ok(Package::folder(files)?)
+    Ok(Package::from_folder(files)?)
 }
 
 /// Returns the files of an archive of manifests or templates, without the top folder if there is exactly one.
@@ -68,7 +68,7 @@ pub fn read_files(bytes: impl Read) -> Result<Package, ArchiveError> {
             file.path = inner;
         }
     }
-    Ok(Package::folder(files)?)
+    Ok(Package::from_folder(files)?)
 }
 
 /// Unpacks a package of manifests or templates if it is one file whose name is that of an archive.
@@ -91,7 +91,7 @@ pub fn archived_charts(package: &Package) -> BTreeSet<String> {
         name.is_some_and(|name| name.ends_with(".tgz") && !name.contains('/'))
     });
     archives
-        .filter_map(|file| chart::name(&unpack(&file.bytes).ok()?))
+        .filter_map(|file| chart::chart_name(&unpack(&file.bytes).ok()?))
         .collect()
 }
 
@@ -105,7 +105,7 @@ pub fn is_archive(path: &str) -> bool {
 fn read_entries(
     bytes: impl Read,
     mut placed: impl FnMut(String) -> Result<String, ArchiveError>,
-) -> Result<Vec<File>, ArchiveError> {
+) -> Result<Vec<PackagedFile>, ArchiveError> {
     let limit = MAX_BYTES as u64 + OVERHEAD;
     // Read all gzip members, as helm does. A manifest that only helm reads would be applied unchecked.
     let mut archive = Archive::new(MultiGzDecoder::new(bytes).take(limit));
@@ -134,7 +134,7 @@ fn read_entries(
         entry
             .read_to_end(&mut bytes)
             .map_err(ArchiveError::Unreadable)?;
-        files.push(File { path: inner, bytes });
+        files.push(PackagedFile { path: inner, bytes });
     }
     // Read to the checksum at the end, to detect an archive that is truncated after its last file.
     let mut rest = archive.into_inner();

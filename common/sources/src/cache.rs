@@ -39,7 +39,7 @@ const NOTES: &str = "notes";
 
 /// The cache. Without a folder it stores nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Cache {
+pub struct SourceCache {
     folder: Option<PathBuf>,
     /// Whether only the user can access the folder; checked at the first use.
     usable: OnceLock<bool>,
@@ -68,7 +68,7 @@ pub struct CacheNote {
     pub url: Option<String>,
 }
 
-impl Cache {
+impl SourceCache {
     /// A cache in a folder, which does not have to exist.
     pub fn new(folder: Option<PathBuf>) -> Self {
         Self {

@@ -19,7 +19,7 @@ use crate::http::bound;
 
 use super::cache::CacheNote;
 use super::url::{UrlError, get, redact_location, redact_url};
-use super::{Access, FetchedPackage};
+use super::{FetchedPackage, SourceAccess};
 pub(crate) use choose::choose_newest;
 use choose::{choose, is_exact};
 use index::{ChartVersion, IndexProblem};
@@ -109,7 +109,7 @@ pub enum RepositoryChartError {
 /// [`RepositoryChartError`].
 pub async fn fetch(
     source: &HelmSource,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<FetchedPackage, RepositoryChartError> {
     let repository = Repository::new(source, access)?;
     let chart = source.chart.as_str();
@@ -133,11 +133,14 @@ pub async fn fetch(
 struct Repository<'a> {
     /// The URL with a trailing slash.
     base: Url,
-    access: &'a Access<'a>,
+    access: &'a SourceAccess<'a>,
 }
 
 impl<'a> Repository<'a> {
-    fn new(source: &HelmSource, access: &'a Access<'a>) -> Result<Self, RepositoryChartError> {
+    fn new(
+        source: &HelmSource,
+        access: &'a SourceAccess<'a>,
+    ) -> Result<Self, RepositoryChartError> {
         let mut base = http_url(&source.url)?;
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
@@ -169,7 +172,7 @@ impl<'a> Repository<'a> {
             && let Some((note, bytes)) = cache.lookup(VERSIONS, &self.key(chart, &entry.version))
             && note.digest == *digest
         {
-            let package = Package::file(file_name(chart, &entry.version), bytes);
+            let package = Package::from_file(file_name(chart, &entry.version), bytes);
             return Ok(self.remember(chart, entry, package, digest, location));
         }
         if entry.digest.is_none()
@@ -178,7 +181,7 @@ impl<'a> Repository<'a> {
             return Ok(fetched);
         }
         let is_own = url.origin() == self.base.origin();
-        let access = Access {
+        let access = SourceAccess {
             credentials: self.access.credentials.filter(|_| is_own),
             ..*self.access
         };
@@ -199,7 +202,7 @@ impl<'a> Repository<'a> {
             url: location.clone(),
             problem,
         })?;
-        let package = Package::file(file_name(chart, &entry.version), bytes);
+        let package = Package::from_file(file_name(chart, &entry.version), bytes);
         Ok(self.remember(chart, entry, package, &digest, location))
     }
 
@@ -238,7 +241,7 @@ impl<'a> Repository<'a> {
         let key = self.key(chart, version);
         let (note, bytes) = self.access.cache.lookup(VERSIONS, &key)?;
         Some(FetchedPackage {
-            package: Package::file(file_name(chart, version), bytes),
+            package: Package::from_file(file_name(chart, version), bytes),
             location: note.location?,
             resolved: note.resolved,
         })

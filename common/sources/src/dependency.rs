@@ -2,8 +2,8 @@
 //! than the chart itself.
 
 use addons_render::chart::Chart;
-use addons_render::chart::lock::Pinned;
-use addons_render::package::File;
+use addons_render::chart::lock::PinnedDependency;
+use addons_render::package::PackagedFile;
 use common::api::catalogue::{HelmSource, Source, SourceKind};
 use common::catalogue::channel::resolve_manifest;
 use common::registry::Registry;
@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::archive::{self, ArchiveError};
 use crate::credentials::{Credentials, Proof};
-use crate::{Access, SourceError, host};
+use crate::{SourceAccess, SourceError, host};
 
 /// Why a dependency cannot be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ pub struct ParentSource<'a> {
     /// The private registry that replaces all others.
     pub registry: Option<&'a Registry>,
     /// The access with which the source was read.
-    pub access: Access<'a>,
+    pub access: SourceAccess<'a>,
 }
 
 impl ParentSource<'_> {
@@ -68,8 +68,8 @@ impl ParentSource<'_> {
     ///
     /// # Errors
     /// [`DependencyError`].
-    pub async fn fetch(&self, wanted: &Pinned) -> Result<File, DependencyError> {
-        let Pinned { name, version, .. } = wanted;
+    pub async fn fetch(&self, wanted: &PinnedDependency) -> Result<PackagedFile, DependencyError> {
+        let PinnedDependency { name, version, .. } = wanted;
         let failed = |source: SourceError| DependencyError::Source {
             name: name.clone(),
             version: version.clone(),
@@ -98,7 +98,7 @@ impl ParentSource<'_> {
         }
         let is_oci = wanted.repository.starts_with("oci://");
         let credentials = self.access.credentials;
-        let access = Access {
+        let access = SourceAccess {
             credentials: credentials.filter(|secret| is_own && is_accepted(secret, is_oci)),
             ..self.access
         };
@@ -108,7 +108,7 @@ impl ParentSource<'_> {
         let bytes = files.map(|file| file.bytes).next().unwrap_or_default();
         check_chart(wanted, &bytes, &fetched.location)?;
         let path = wanted.path();
-        Ok(File { path, bytes })
+        Ok(PackagedFile { path, bytes })
     }
 
     /// The host for which the source has credentials.
@@ -149,8 +149,12 @@ fn is_accepted(secret: &Credentials, is_oci: bool) -> bool {
 }
 
 /// Checks that an archive has the expected chart. A repository could serve any other chart under that name.
-fn check_chart(wanted: &Pinned, bytes: &[u8], location: &str) -> Result<(), DependencyError> {
-    let Pinned { name, version, .. } = wanted;
+fn check_chart(
+    wanted: &PinnedDependency,
+    bytes: &[u8],
+    location: &str,
+) -> Result<(), DependencyError> {
+    let PinnedDependency { name, version, .. } = wanted;
     let unread = |source| DependencyError::Archive {
         name: name.clone(),
         version: version.clone(),
@@ -175,12 +179,12 @@ mod tests {
 
     use super::*;
     use crate::Reach;
-    use crate::cache::Cache;
+    use crate::cache::SourceCache;
 
     #[test]
     fn the_host_of_a_source() {
-        let cache = Cache::default();
-        let access = Access {
+        let cache = SourceCache::default();
+        let access = SourceAccess {
             cache: &cache,
             offline: true,
             hash: None,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use addons_render::package::{MAX_BYTES, MAX_FILES};
-use common::directory::{File, is_manifest};
+use common::directory::{DirectoryFile, is_manifest};
 
 use crate::platform::FileStamp;
 
@@ -57,7 +57,7 @@ pub struct Stamps(BTreeMap<String, Stamp>);
 #[derive(Debug)]
 pub struct DirectoryReading {
     /// The manifests, sorted by path, including those that only the reading before has found.
-    pub files: Vec<File>,
+    pub files: Vec<DirectoryFile>,
     /// The states of the manifests.
     pub stamps: Stamps,
 }
@@ -126,7 +126,7 @@ pub fn read(root: &Path, before: &Stamps) -> Result<DirectoryReading, DirectoryE
         let states = [before, &begun, &stamps].map(|state| state.0.get(path));
         let [first, second, third] = states;
         let content = contents.get(path).cloned();
-        File {
+        DirectoryFile {
             path: path.clone(),
             content: content.unwrap_or_else(|| Err("it came or went meanwhile".to_owned())),
             is_changing: first != second || second != third,

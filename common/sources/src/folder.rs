@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use addons_render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
+use addons_render::package::{MAX_BYTES, MAX_FILES, Package, PackageError, PackagedFile};
 
 /// The maximum depth of folders.
 const MAX_DEPTH: usize = 32;
@@ -100,13 +100,13 @@ pub fn read(folder: &Path) -> Result<Package, FolderError> {
             let Some(relative) = relative.map(|path| path.replace('\\', "/")) else {
                 return Err(FolderError::Name { path });
             };
-            files.push(File {
+            files.push(PackagedFile {
                 path: relative,
                 bytes: content,
             });
         }
     }
-    Package::folder(files).map_err(refused)
+    Package::from_folder(files).map_err(refused)
 }
 
 #[cfg(test)]

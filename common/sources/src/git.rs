@@ -36,7 +36,7 @@ use common::nearest::nearest;
 
 pub use error::{GitError, GitProblem};
 
-use crate::cache::{Cache, CacheNote};
+use crate::cache::{CacheNote, SourceCache};
 use crate::credentials::Credentials;
 use crate::http::Redirects;
 use crate::http::bound::TIME;
@@ -44,7 +44,7 @@ use crate::names::list_names;
 use crate::reach::Addresses;
 use crate::scratch::Scratch;
 use crate::url::redact_location;
-use crate::{Access, FetchedPackage};
+use crate::{FetchedPackage, SourceAccess};
 use gateway::{Advertisement, Gateway};
 use objects::{GitObject, ObjectReader, Oid};
 use refs::ResolvedRef;
@@ -78,7 +78,10 @@ const SERVERS: &str = "git-server";
 ///
 /// # Errors
 /// [`GitError`].
-pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<FetchedPackage, GitError> {
+pub async fn fetch(
+    source: &GitSource,
+    access: &SourceAccess<'_>,
+) -> Result<FetchedPackage, GitError> {
     let fetched = fetch_package(source, access).await;
     fetched.map_err(|problem| GitError {
         remote: redact_location(&source.remote),
@@ -88,7 +91,7 @@ pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<FetchedPac
 
 async fn fetch_package(
     source: &GitSource,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<FetchedPackage, GitProblem> {
     let remote = GitRemote::parse(&source.remote)?;
     let task = FetchTask {
@@ -117,7 +120,7 @@ struct FetchTask {
     remote: GitRemote,
     revision: GitRevision,
     path: Vec<String>,
-    cache: Cache,
+    cache: SourceCache,
     credentials: Option<Credentials>,
     /// The remote and the reader in cache keys.
     key: String,

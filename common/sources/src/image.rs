@@ -20,8 +20,8 @@ use crate::cache::CacheNote;
 use crate::http::bound::{DOCUMENT, IMAGE_TIME};
 use crate::names::is_within;
 use crate::registry::manifest::{BlobDescriptor, ImageManifest};
-use crate::registry::{self, RegistryClient, RegistryError, ResolvedImage};
-use crate::{Access, FetchedPackage};
+use crate::registry::{self, RegistryAccessError, RegistryClient, ResolvedImage};
+use crate::{FetchedPackage, SourceAccess};
 
 use layer::{Compression, ImageLayer, ImageNode, LayerBudget, LayerError};
 use streaming::stream_layer;
@@ -50,7 +50,7 @@ const UNPACK: &str = "io.deis.oras.content.unpack";
 pub enum ImageFetchError {
     /// The registry cannot be read.
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(#[from] RegistryAccessError),
     /// The path leads out of the image.
     #[error("{image}: the path {path:?} leads out of the image")]
     Path {
@@ -132,7 +132,7 @@ enum LayerContent {
 /// [`ImageFetchError`].
 pub async fn fetch(
     source: &DockerSource,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<FetchedPackage, ImageFetchError> {
     let image = source.image.trim().to_owned();
     let path = source.path.as_deref().unwrap_or("/");
@@ -159,7 +159,7 @@ impl ImageFetch {
     async fn fetch(
         &self,
         plain_http: bool,
-        access: &Access<'_>,
+        access: &SourceAccess<'_>,
     ) -> Result<FetchedPackage, ImageFetchError> {
         let mut registry = RegistryClient::open(&self.reference, plain_http, access)?;
         let tag = registry::tag(&self.reference);
@@ -285,13 +285,13 @@ impl ImageFetch {
     }
 
     /// Records the digest of a tag for runs that only use the cache.
-    fn remember(&self, access: &Access<'_>, note: &CacheNote) {
+    fn remember(&self, access: &SourceAccess<'_>, note: &CacheNote) {
         if let (None, Some(tag)) = (&self.reference.digest, &self.reference.tag) {
             access.cache.set_note(NOTES, &self.key(tag), note);
         }
     }
 
-    fn cached(&self, access: &Access<'_>, note: &CacheNote) -> Option<FetchedPackage> {
+    fn cached(&self, access: &SourceAccess<'_>, note: &CacheNote) -> Option<FetchedPackage> {
         let package = Package::from_bytes(&access.cache.get(&note.digest)?).ok()?;
         Some(self.to_fetched(package, note.resolved.clone()?))
     }

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use addons_render::package::{File, Package, PackageError};
+use addons_render::package::{Package, PackageError, PackagedFile};
 use tokio::process::Command;
 
 use crate::child::{self, FinishedRun, RunFailure, RunLimits, RunningProgram};
@@ -128,11 +128,11 @@ fn manifests(command: String, ended: FinishedRun) -> Result<Package, KustomizeEr
         }
         return Err(KustomizeError::Failed { command, message });
     }
-    let file = File {
+    let file = PackagedFile {
         path: "manifest.yaml".to_owned(),
         bytes: ended.stdout,
     };
-    Package::folder(vec![file]).map_err(|source| KustomizeError::Package { command, source })
+    Package::from_folder(vec![file]).map_err(|source| KustomizeError::Package { command, source })
 }
 
 /// Finds the first program on PATH that builds kustomizations.

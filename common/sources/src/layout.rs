@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use common::oci::layout::LayoutError as IndexError;
-use common::oci::manifest::{MAX_MANIFESTS, ManifestError};
+use common::oci::manifest::{MAX_MANIFESTS, OciManifestError};
 
 use sha2::{Digest as _, Sha256};
 
@@ -19,7 +19,7 @@ pub use archive::{LayoutArchive, StoredManifest};
 pub use partial::PartialArchive;
 
 use crate::archive::ArchiveError;
-use crate::registry::RegistryError;
+use crate::registry::RegistryAccessError;
 
 /// The maximum size of a manifest in bytes.
 const MAX_MANIFEST: u64 = crate::http::bound::MANIFEST;
@@ -52,7 +52,7 @@ pub enum LayoutArchiveError {
     },
     /// The registry returned other content or an error.
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(#[from] RegistryAccessError),
     /// The digest of a blob differs from its name.
     #[error("{}: {name} has digest sha256:{found}: the archive is damaged, or was changed; nothing was pushed", path.display())]
     Digest {
@@ -101,7 +101,7 @@ pub enum LayoutArchiveError {
         digest: String,
         /// Why.
         #[source]
-        source: ManifestError,
+        source: OciManifestError,
     },
     /// A blob that a manifest needs is missing.
     #[error("{}: {digest}, which {of} needs, is missing or has another size; nothing was pushed", path.display())]
@@ -185,7 +185,7 @@ impl<R: Read> HashingReader<R> {
 
     /// Returns the hex sha256 of the bytes that were read.
     fn hex(self) -> String {
-        common::hex::of(&self.digest.finalize())
+        common::hex::encode(&self.digest.finalize())
     }
 
     /// Reads the remaining bytes and returns the hex sha256 of all bytes.

@@ -37,7 +37,7 @@ use addons_render::package::Package;
 use common::api::catalogue::{NotOneKind, Source, SourceKind};
 use common::catalogue::channel::{LocationError, resolve_manifest};
 
-use cache::Cache;
+use cache::SourceCache;
 use credentials::Credentials;
 use reach::Addresses;
 
@@ -46,9 +46,9 @@ pub use reach::Reach;
 
 /// The inputs that all sources share.
 #[derive(Clone, Copy, Debug)]
-pub struct Access<'a> {
+pub struct SourceAccess<'a> {
     /// The content of earlier fetches.
-    pub cache: &'a Cache,
+    pub cache: &'a SourceCache,
     /// Use only the cache and send no request.
     pub offline: bool,
     /// The `manifestHash` of the version to read from the cache, even if the URL has other content by now.
@@ -63,7 +63,7 @@ pub struct Access<'a> {
     pub kustomize: Option<&'a OsStr>,
 }
 
-impl Access<'_> {
+impl SourceAccess<'_> {
     /// Identifies the reader in cache keys, because content that one reader may read must not be returned to
     /// another: the Secret (with its certificate authorities) or the account of the user (`own`), and whether
     /// requests to this machine are allowed.
@@ -129,7 +129,7 @@ pub async fn package(
     source: &Source,
     base: &str,
     place: &str,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<FetchedPackage, SourceError> {
     match source.kind()? {
         SourceKind::Git(git) => Ok(git::fetch(git, access).await?),
@@ -146,7 +146,7 @@ pub async fn package(
             Ok(url::fetch(&location, access).await?.into())
         }
         SourceKind::Inline(inline) => Ok(FetchedPackage {
-            package: Package::file("manifest.yaml", inline.manifest.clone().into_bytes()),
+            package: Package::from_file("manifest.yaml", inline.manifest.clone().into_bytes()),
             location: format!("{place}.source.inline"),
             resolved: None,
         }),

@@ -8,14 +8,14 @@ use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
 use common::catalogue::channel::ChannelError;
 use common::catalogue::{Catalogue, Origin, channel};
-use common::manifest::lost::lost;
-use common::manifest::yaml::{Document, Places, YamlError, YamlOptions, documents};
+use common::manifest::lost::find_lost_fields;
+use common::manifest::yaml::{FieldPositions, YamlDocument, YamlError, YamlOptions, documents};
 use common::nearest::nearest;
-use common::schema::mistakes::{self, in_order};
+use common::schema::mistakes::{self, describe_by_line};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Access;
+use crate::SourceAccess;
 use crate::url::{self, UrlError};
 
 pub use catalogue_file::{CatalogueDocument, CatalogueFile, FileMistake, read_all};
@@ -104,7 +104,7 @@ pub enum CatalogueError {
 /// [`CatalogueError`]. An unknown field is an error because it would be lost.
 pub async fn read(
     location: &str,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<Vec<LocatedCatalogue>, CatalogueError> {
     let location = url::absolute(location)?;
     let fetched = url::fetch(&location, access).await?;
@@ -158,8 +158,8 @@ fn parse_documents(
             return Err(other_kind(place, &document.value));
         }
         let object = read_catalogue(document.value).map_err(|mistakes| {
-            let places = Places::of(bytes, document.line);
-            let (line, mistakes) = in_order(&mistakes, |path| places.at(path).0);
+            let places = FieldPositions::from_document(bytes, document.line);
+            let (line, mistakes) = describe_by_line(&mistakes, |path| places.position(path).0);
             let place = format!("{location}:{line}");
             CatalogueError::Document { place, mistakes }
         })?;
@@ -186,7 +186,10 @@ pub enum LocationContent {
 ///
 /// # Errors
 /// [`CatalogueError`].
-pub async fn fetch(location: &str, access: &Access<'_>) -> Result<LocationContent, CatalogueError> {
+pub async fn fetch(
+    location: &str,
+    access: &SourceAccess<'_>,
+) -> Result<LocationContent, CatalogueError> {
     let location = url::absolute(location)?;
     if let Some(whole) = single::read(&location, access).await? {
         return Ok(LocationContent::Addon(Box::new(whole)));
@@ -211,7 +214,7 @@ pub fn entries(found: Vec<LocatedCatalogue>) -> (Catalogue, Vec<String>) {
         let origin = Origin::Index {
             location: one.location,
         };
-        let entries = Catalogue::of_spec(&one.object.spec, origin).entries;
+        let entries = Catalogue::from_spec(&one.object.spec, origin).entries;
         catalogue.entries.extend(entries);
         warnings.extend(one.warnings);
     }
@@ -225,7 +228,7 @@ fn is_catalogue(document: &Value) -> bool {
 }
 
 /// Whether a document has nothing but comments.
-fn is_empty_document(document: &Result<Document, YamlError>) -> bool {
+fn is_empty_document(document: &Result<YamlDocument, YamlError>) -> bool {
     matches!(document, Ok(document) if document.value.is_null())
 }
 
@@ -261,11 +264,11 @@ fn kind_hint(near: Option<&'static str>) -> String {
     }
 }
 
-fn read_catalogue(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Mistake>> {
+fn read_catalogue(document: Value) -> Result<AddonCatalogue, Vec<mistakes::DocumentMistake>> {
     let version = document.get("apiVersion").and_then(Value::as_str);
     if version != Some(names::API_VERSION) {
         let (found, supported) = (version.unwrap_or_default(), names::API_VERSION);
-        return Err(vec![mistakes::Mistake {
+        return Err(vec![mistakes::DocumentMistake {
             path: "apiVersion".to_owned(),
             text: format!("apiVersion {found} is not supported; use {supported}"),
         }]);
@@ -273,9 +276,9 @@ fn read_catalogue(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Mista
     let malformed = |field: &'static str| {
         let document = &document;
         move |_| {
-            let mut mistakes = mistakes::mistakes::<AddonCatalogue>(document);
+            let mut mistakes = mistakes::find_mistakes::<AddonCatalogue>(document);
             if mistakes.is_empty() {
-                mistakes.push(mistakes::Mistake {
+                mistakes.push(mistakes::DocumentMistake {
                     path: field.to_owned(),
                     text: format!("{field} cannot be read"),
                 });
@@ -287,7 +290,7 @@ fn read_catalogue(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Mista
     let read: AddonCatalogueSpec =
         serde_json::from_value(spec.clone()).map_err(malformed("spec"))?;
     let kept = serde_json::to_value(&read).map_err(malformed("spec"))?;
-    let unknown = mistakes::unknown(lost(&spec, &kept, "spec"));
+    let unknown = mistakes::unknown_fields(find_lost_fields(&spec, &kept, "spec"));
     if !unknown.is_empty() {
         return Err(unknown);
     }

@@ -38,7 +38,7 @@ impl Loopback {
         Ok(Self {
             address: listener.local_addr()?,
             listener,
-            token: common::hex::of(&random),
+            token: common::hex::encode(&random),
         })
     }
 

@@ -4,7 +4,7 @@ use common::api::catalogue::Source;
 use common::manifest::digest::sha256;
 
 use crate::cache::CacheNote;
-use crate::{Access, SourceError, package};
+use crate::{SourceAccess, SourceError, package};
 
 /// The kind of the notes in the cache.
 const KIND: &str = "pinned";
@@ -48,7 +48,10 @@ pub enum PinnedFileError {
 ///
 /// # Errors
 /// [`PinnedFileError`].
-pub async fn fetch(source: &Source, access: &Access<'_>) -> Result<PinnedFile, PinnedFileError> {
+pub async fn fetch(
+    source: &Source,
+    access: &SourceAccess<'_>,
+) -> Result<PinnedFile, PinnedFileError> {
     let fetched = package(source, "", "spec.from", access).await?;
     let location = fetched.location;
     match fetched.package.as_file() {
@@ -69,7 +72,7 @@ pub async fn fetch(source: &Source, access: &Access<'_>) -> Result<PinnedFile, P
 pub async fn fetch_with_digest(
     source: &Source,
     wanted: &str,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<PinnedFile, PinnedFileError> {
     let key = key(source, wanted, access);
     if let Some((note, bytes)) = access.cache.lookup(KIND, &key)
@@ -100,7 +103,7 @@ pub async fn fetch_with_digest(
     Ok(file)
 }
 
-fn key(source: &Source, wanted: &str, access: &Access<'_>) -> String {
+fn key(source: &Source, wanted: &str, access: &SourceAccess<'_>) -> String {
     // A source was read from JSON, so it can be written as JSON.
     let source = serde_json::to_string(source).unwrap_or_default();
     format!("{source}\n{wanted}\n{}", access.reader(None))
@@ -112,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::Reach;
-    use crate::cache::Cache;
+    use crate::cache::SourceCache;
     use crate::credentials::Credentials;
 
     fn inline(text: &str) -> Source {
@@ -122,8 +125,8 @@ mod tests {
     #[tokio::test]
     async fn a_file_counts_only_with_its_digest_and_is_kept_for_its_own_source() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(Some(folder.path().join("cache")));
-        let access = Access {
+        let cache = SourceCache::new(Some(folder.path().join("cache")));
+        let access = SourceAccess {
             cache: &cache,
             offline: false,
             hash: None,
@@ -149,7 +152,7 @@ mod tests {
             json!({"type": "kubernetes.io/basic-auth", "data": {"password": "cGFzc3dvcmQ="}});
         let secret = serde_json::from_value(secret).unwrap();
         let credentials = Credentials::read(&secret).unwrap();
-        let private = Access {
+        let private = SourceAccess {
             credentials: Some(&credentials),
             ..access
         };

@@ -6,9 +6,9 @@ use common::api::catalogue::{HelmSource, Source};
 
 use crate::http::bound;
 use crate::registry::manifest::BlobDescriptor;
-use crate::registry::{self, RegistryClient, RegistryError};
+use crate::registry::{self, RegistryAccessError, RegistryClient};
 use crate::url::{self, UrlError};
-use crate::{Access, FetchedPackage};
+use crate::{FetchedPackage, SourceAccess};
 
 /// The media type of the layer in a registry.
 const LAYER: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
@@ -30,7 +30,7 @@ pub enum ProvenanceError {
     Url(#[from] UrlError),
     /// The provenance file cannot be read.
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(#[from] RegistryAccessError),
 }
 
 /// Fetches the provenance file of the chart `fetched`, which comes from `source`.
@@ -40,7 +40,7 @@ pub enum ProvenanceError {
 pub async fn fetch(
     source: &Source,
     fetched: &FetchedPackage,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<Vec<u8>, ProvenanceError> {
     let chart = source.helm.as_ref().ok_or(ProvenanceError::NoChart)?;
     match chart.url.strip_prefix("oci://") {
@@ -48,7 +48,7 @@ pub async fn fetch(
         None => {
             let location = format!("{}.prov", fetched.location);
             let is_own = origin(&location) == origin(&chart.url);
-            let access = Access {
+            let access = SourceAccess {
                 credentials: access.credentials.filter(|_| is_own),
                 ..*access
             };
@@ -61,7 +61,7 @@ async fn fetch_from_registry(
     chart: &HelmSource,
     path: &str,
     fetched: &FetchedPackage,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<Vec<u8>, ProvenanceError> {
     let path = path.trim_end_matches('/');
     let reference = registry::reference(&format!("{path}/{}", chart.chart))?;

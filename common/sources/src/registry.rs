@@ -28,14 +28,14 @@ use reqwest::Method;
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
-use crate::Access;
-use crate::cache::Cache;
+use crate::SourceAccess;
+use crate::cache::SourceCache;
 use crate::http::retry::RequestTries;
 use crate::http::{Http, HttpError};
 
 pub use blob::Blob;
 use blob::{BlobSource, RemoteBlob};
-pub use error::RegistryError;
+pub use error::RegistryAccessError;
 use login::Login;
 use manifest::{BlobDescriptor, ImageManifest, RegistryManifest};
 use reader_cache::ReaderCache;
@@ -60,7 +60,7 @@ pub struct RegistryClient<'a> {
     reference: Image,
     origin: String,
     offline: bool,
-    cache: &'a Cache,
+    cache: &'a SourceCache,
     contents: ReaderCache<'a>,
     http: Http,
     login: Login<'a>,
@@ -96,8 +96,8 @@ impl<'a> RegistryClient<'a> {
     pub fn open(
         reference: &Image,
         plain_http: bool,
-        access: &Access<'a>,
-    ) -> Result<Self, RegistryError> {
+        access: &SourceAccess<'a>,
+    ) -> Result<Self, RegistryAccessError> {
         let login = Login::new(reference, plain_http, access)?;
         let scheme = if plain_http { "http" } else { "https" };
         // Digests are those of the stored bytes, so responses must not be decompressed.
@@ -121,7 +121,7 @@ impl<'a> RegistryClient<'a> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn digest(&mut self, tag: &str) -> Result<String, RegistryError> {
+    pub async fn digest(&mut self, tag: &str) -> Result<String, RegistryAccessError> {
         let location = self.location(tag);
         let path = format!("manifests/{tag}");
         let accept = manifest::MEDIA_TYPES.join(", ");
@@ -139,10 +139,10 @@ impl<'a> RegistryClient<'a> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn image(&mut self, name: &str) -> Result<ResolvedImage, RegistryError> {
+    pub async fn image(&mut self, name: &str) -> Result<ResolvedImage, RegistryAccessError> {
         let (named, first) = self.manifest(name).await?;
         let location = self.location(name);
-        let wrong = |source| RegistryError::Manifest { location, source };
+        let wrong = |source| RegistryAccessError::Manifest { location, source };
         let index = match first {
             RegistryManifest::Image(manifest) => {
                 return Ok(ResolvedImage {
@@ -175,7 +175,7 @@ impl<'a> RegistryClient<'a> {
     pub async fn blob(
         &mut self,
         descriptor: &BlobDescriptor,
-    ) -> Result<Blob<'_, 'a>, RegistryError> {
+    ) -> Result<Blob<'_, 'a>, RegistryAccessError> {
         // A negative size counts as 0.
         let size = u64::try_from(descriptor.size).unwrap_or_default();
         self.content(&descriptor.digest, size, size <= MAX_KEPT)
@@ -191,7 +191,7 @@ impl<'a> RegistryClient<'a> {
         digest: &str,
         size: u64,
         keeps: bool,
-    ) -> Result<Blob<'_, 'a>, RegistryError> {
+    ) -> Result<Blob<'_, 'a>, RegistryAccessError> {
         let location = self.location(digest);
         let wanted = sha256(digest, &location)?.to_owned();
         let (rest, kept) = match self.contents.get(&wanted) {
@@ -212,9 +212,9 @@ impl<'a> RegistryClient<'a> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn tags(&mut self) -> Result<Vec<String>, RegistryError> {
+    pub async fn tags(&mut self) -> Result<Vec<String>, RegistryAccessError> {
         let location = repository(&self.reference);
-        let wrong = |why| RegistryError::List {
+        let wrong = |why| RegistryAccessError::List {
             location: location.clone(),
             entries: "tags",
             why,
@@ -238,11 +238,14 @@ impl<'a> RegistryClient<'a> {
     }
 
     /// Requests a manifest and its digest.
-    async fn manifest(&mut self, name: &str) -> Result<(String, RegistryManifest), RegistryError> {
+    async fn manifest(
+        &mut self,
+        name: &str,
+    ) -> Result<(String, RegistryManifest), RegistryAccessError> {
         let (digest, bytes) = self.manifest_bytes(name).await?;
         let location = self.location(name);
         let read = manifest::read(&bytes);
-        let read = read.map_err(|source| RegistryError::Manifest { location, source })?;
+        let read = read.map_err(|source| RegistryAccessError::Manifest { location, source })?;
         Ok((digest, read))
     }
 
@@ -251,7 +254,10 @@ impl<'a> RegistryClient<'a> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn manifest_bytes(&mut self, name: &str) -> Result<(String, Vec<u8>), RegistryError> {
+    pub async fn manifest_bytes(
+        &mut self,
+        name: &str,
+    ) -> Result<(String, Vec<u8>), RegistryAccessError> {
         let location = self.location(name);
         let pinned = match name.contains(':') {
             true => Some(sha256(name, &location)?.to_owned()),
@@ -273,7 +279,7 @@ impl<'a> RegistryClient<'a> {
                     .flatten()
                     .any(|wanted| wanted != found)
                 {
-                    return Err(RegistryError::Digest { location, found });
+                    return Err(RegistryAccessError::Digest { location, found });
                 }
                 self.contents.put(&bytes);
                 bytes
@@ -289,11 +295,11 @@ impl<'a> RegistryClient<'a> {
 }
 
 /// Removes the repository from the error for a missing blob, because a list of its tags would not help.
-fn without_repository(error: RegistryError) -> RegistryError {
+fn without_repository(error: RegistryAccessError) -> RegistryAccessError {
     match error {
-        RegistryError::NotFound {
+        RegistryAccessError::NotFound {
             location, detail, ..
-        } => RegistryError::NotFound {
+        } => RegistryAccessError::NotFound {
             location,
             detail,
             repository: None,
@@ -303,16 +309,16 @@ fn without_repository(error: RegistryError) -> RegistryError {
 }
 
 /// Turns the error for missing content into `None`.
-fn if_found<T>(result: Result<T, RegistryError>) -> Result<Option<T>, RegistryError> {
+fn if_found<T>(result: Result<T, RegistryAccessError>) -> Result<Option<T>, RegistryAccessError> {
     match result {
         Ok(found) => Ok(Some(found)),
-        Err(RegistryError::NotFound { .. }) => Ok(None),
+        Err(RegistryAccessError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn http_error(location: &str, source: HttpError) -> RegistryError {
-    RegistryError::Http {
+fn http_error(location: &str, source: HttpError) -> RegistryAccessError {
+    RegistryAccessError::Http {
         location: location.to_owned(),
         source,
     }

@@ -14,11 +14,11 @@ use common::entrance;
 use common::image::Image;
 use common::oci::referrers;
 
-use crate::Access;
+use crate::SourceAccess;
 use crate::cache::CacheNote;
 use crate::http::bound;
 use crate::registry::manifest::BlobDescriptor;
-use crate::registry::{self, RegistryClient, RegistryError};
+use crate::registry::{self, RegistryAccessError, RegistryClient};
 
 use evidence::Evidence;
 pub use evidence::SignatureFlaw;
@@ -40,7 +40,7 @@ const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 pub enum SignatureError {
     /// The registry cannot be read.
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(#[from] RegistryAccessError),
     /// There is no signature.
     #[error("{location} is not signed")]
     Unsigned {
@@ -92,7 +92,7 @@ impl Subject {
     pub fn from_source(
         source: &Source,
         resolved: Option<&str>,
-    ) -> Result<Option<Self>, RegistryError> {
+    ) -> Result<Option<Self>, RegistryAccessError> {
         let (name, plain_http) = match source.kind() {
             Ok(SourceKind::Docker(docker)) => (docker.image.trim().to_owned(), docker.plain_http),
             Ok(SourceKind::Helm(helm)) => match helm.url.strip_prefix("oci://") {
@@ -116,7 +116,7 @@ impl Subject {
     ///
     /// # Errors
     /// The text is not a reference.
-    pub fn from_reference(text: &str, plain_http: bool) -> Result<Self, RegistryError> {
+    pub fn from_reference(text: &str, plain_http: bool) -> Result<Self, RegistryAccessError> {
         let reference = registry::reference(text)?;
         Ok(Self {
             digest: reference.digest.clone(),
@@ -133,7 +133,7 @@ impl Subject {
 pub async fn verify(
     subject: &Subject,
     signer: &TrustedSigner,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<Signature, SignatureError> {
     match tokio::time::timeout(bound::TIME, find_signature(subject, signer, access)).await {
         Ok(verified) => verified,
@@ -146,7 +146,7 @@ pub async fn verify(
 async fn find_signature(
     subject: &Subject,
     signer: &TrustedSigner,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<Signature, SignatureError> {
     let mut registry = RegistryClient::open(&subject.reference, subject.plain_http, access)?;
     let tag = registry::tag(&subject.reference);
@@ -192,7 +192,7 @@ struct SignatureSearch<'a> {
     repository: String,
     reference: &'a Image,
     signer: &'a TrustedSigner,
-    access: &'a Access<'a>,
+    access: &'a SourceAccess<'a>,
     seen: usize,
     flaw: Option<SignatureFlaw>,
 }
@@ -235,7 +235,7 @@ impl SignatureSearch<'_> {
         &mut self,
         registry: &mut RegistryClient<'_>,
         digest: &str,
-    ) -> Result<Option<Evidence>, RegistryError> {
+    ) -> Result<Option<Evidence>, RegistryAccessError> {
         let is_bundle =
             |kind: &Option<String>| kind.as_ref().is_none_or(|kind| kind.starts_with(BUNDLE));
         let referrers = registry.referrers(digest).await?;
@@ -251,7 +251,7 @@ impl SignatureSearch<'_> {
         if !self.signer.is_key() {
             return Ok(None);
         }
-        let tag = format!("{}.sig", referrers::tag(digest));
+        let tag = format!("{}.sig", referrers::referrers_tag(digest));
         self.find_in_manifest(registry, &tag, digest).await
     }
 
@@ -262,10 +262,10 @@ impl SignatureSearch<'_> {
         registry: &mut RegistryClient<'_>,
         name: &str,
         digest: &str,
-    ) -> Result<Option<Evidence>, RegistryError> {
+    ) -> Result<Option<Evidence>, RegistryAccessError> {
         let found = match registry.image(name).await {
             Ok(found) => found,
-            Err(RegistryError::NotFound { .. } | RegistryError::Manifest { .. }) => {
+            Err(RegistryAccessError::NotFound { .. } | RegistryAccessError::Manifest { .. }) => {
                 return Ok(None);
             }
             Err(error) => return Err(error),

@@ -24,7 +24,7 @@ pub use error::UrlError;
 use crate::archive::is_archive;
 use crate::http::bound::{self, ContentTooLarge};
 use crate::image::{self, ImageFetchError};
-use crate::{Access, FetchedPackage, folder as files, kustomize, registry};
+use crate::{FetchedPackage, SourceAccess, folder as files, kustomize, registry};
 
 /// The file names of the catalogue or index in a folder, in order of preference.
 const INDEXES: [&str; 2] = ["catalogue.yaml", "addons.yaml"];
@@ -48,7 +48,7 @@ pub struct FetchedDocument {
 ///
 /// # Errors
 /// [`UrlError`].
-pub async fn fetch(location: &str, access: &Access<'_>) -> Result<FetchedDocument, UrlError> {
+pub async fn fetch(location: &str, access: &SourceAccess<'_>) -> Result<FetchedDocument, UrlError> {
     if !location.contains("://") {
         return read_file(location, location, access);
     }
@@ -86,7 +86,7 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<FetchedDocumen
 fn read_file(
     path: impl AsRef<Path>,
     written: &str,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<FetchedDocument, UrlError> {
     let Some(real) = access.reach.file(path.as_ref()) else {
         return Err(UrlError::Local {
@@ -118,7 +118,10 @@ fn read_file(
 }
 
 /// Fetches the file `catalogue.yaml` of the artifact at `oci://HOST/PATH:TAG`.
-async fn get_artifact(location: &str, access: &Access<'_>) -> Result<FetchedDocument, UrlError> {
+async fn get_artifact(
+    location: &str,
+    access: &SourceAccess<'_>,
+) -> Result<FetchedDocument, UrlError> {
     let failed = |error: ImageFetchError| UrlError::Image(Box::new(error));
     let image = location.strip_prefix("oci://").unwrap_or(location);
     let reference = registry::reference(image).map_err(|error| failed(error.into()))?;
@@ -148,7 +151,7 @@ async fn get_artifact(location: &str, access: &Access<'_>) -> Result<FetchedDocu
 pub(super) async fn get(
     url: Url,
     limit: u64,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<FetchedDocument, UrlError> {
     refuse_credentials(&url)?;
     http::get(url, limit, access).await
@@ -196,7 +199,7 @@ impl From<FetchedDocument> for FetchedPackage {
         let path = document.location.split('?').next().unwrap_or_default();
         let name = path.rsplit('/').find(|part| !part.is_empty());
         Self {
-            package: Package::file(name.unwrap_or("manifest.yaml"), document.bytes),
+            package: Package::from_file(name.unwrap_or("manifest.yaml"), document.bytes),
             location: document.location,
             resolved: None,
         }
@@ -227,7 +230,7 @@ fn size_limit(path: &str) -> u64 {
 /// [`UrlError::Folder`].
 pub fn read_folder(
     location: &str,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<Option<FetchedPackage>, UrlError> {
     let Some(path) = local_folder(location, access) else {
         return Ok(None);
@@ -242,7 +245,7 @@ pub fn read_folder(
 /// [`UrlError::Folder`]; [`UrlError::Kustomize`].
 pub async fn read_local(
     location: &str,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<Option<FetchedPackage>, UrlError> {
     let Some(path) = local_folder(location, access) else {
         return Ok(None);
@@ -257,7 +260,7 @@ pub async fn read_local(
 }
 
 /// Returns the path of a local folder that may be read.
-fn local_folder(location: &str, access: &Access<'_>) -> Option<PathBuf> {
+fn local_folder(location: &str, access: &SourceAccess<'_>) -> Option<PathBuf> {
     let path = match location.contains("://") {
         false => Some(PathBuf::from(location)),
         true => Url::parse(location)

@@ -22,15 +22,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::conditions::Condition;
-use crate::entrance::Unreadable;
+use crate::entrance::UnreadableField;
 
-pub use from::{CatalogueFrom, MergedFrom, at_digest};
+pub use from::{CatalogueFrom, MergedFrom, with_digest};
 pub use signature::{Keyless, SignaturePolicy};
 pub use source::{
     Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,
     SourceKind, UrlSource,
 };
-pub use template::{FieldType, FormField, HelmMode, HelmTemplate, Method, ResourceType, Template};
+pub use template::{
+    AddonTemplate, FieldType, FormField, HelmMode, HelmTemplate, Method, ResourceType,
+};
 
 #[expect(
     clippy::duplicated_attributes,
@@ -90,7 +92,7 @@ pub struct AddonCatalogueSpec {
     /// The part of the stored catalogue that cannot be read, if any. Then only the names of the entries are known. Never written.
     #[serde(skip)]
     #[schemars(skip)]
-    pub unreadable: Option<Unreadable>,
+    pub unreadable: Option<UnreadableField>,
 }
 
 impl AddonCatalogueSpec {
@@ -104,7 +106,7 @@ impl AddonCatalogueSpec {
     /// Returns the signature policy for one of its versions. The catalogue's own policy takes precedence over the one that a version
     /// brings along, because the author of a synced file must not be able to change the policy of the object (semantics 11.5).
     #[must_use]
-    pub fn signature_of<'a>(&'a self, version: &'a AddonVersion) -> Option<&'a SignaturePolicy> {
+    pub fn signature_for<'a>(&'a self, version: &'a AddonVersion) -> Option<&'a SignaturePolicy> {
         let merged = version.merged_from.as_ref();
         let own = self.signature.as_ref();
         own.or_else(|| merged?.signature.as_ref())
@@ -112,7 +114,7 @@ impl AddonCatalogueSpec {
 
     /// Returns the private registry for one of its versions. The catalogue's own takes precedence (semantics 1.6).
     #[must_use]
-    pub fn registry_of<'a>(&'a self, version: &'a AddonVersion) -> Option<&'a str> {
+    pub fn registry_for<'a>(&'a self, version: &'a AddonVersion) -> Option<&'a str> {
         let merged = version.merged_from.as_ref();
         let own = self.registry.as_deref();
         own.or_else(|| merged?.registry.as_deref())
@@ -190,7 +192,7 @@ pub struct AddonVersion {
     pub default_namespace: Option<String>,
     /// How the source is turned into manifests.
     #[serde(default)]
-    pub template: Template,
+    pub template: AddonTemplate,
     /// Where the manifests come from.
     pub source: Source,
     /// Hex sha256 or sha1 of the manifest, verified before anything is applied.

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shorten::shortened;
+use crate::shorten::shorten;
 
 /// The installation is installed and ready.
 pub const READY: &str = "Ready";
@@ -75,8 +75,8 @@ pub struct Condition {
 
 /// Shortens a message to [`LONGEST_MESSAGE`], because a record holds several copies of it beside its inventory.
 #[must_use]
-pub fn bounded(message: String) -> String {
-    shortened(message, LONGEST_MESSAGE)
+pub fn shorten_message(message: String) -> String {
+    shorten(message, LONGEST_MESSAGE)
 }
 
 /// Sets a condition. Keeps its transition time if the status did not change.
@@ -94,7 +94,7 @@ pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
 
 /// Returns the condition of this type if it is `True`.
 #[must_use]
-pub fn raised<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
+pub fn find_raised<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
     let mut all = conditions.iter();
     all.find(|condition| condition.r#type == r#type && condition.status == "True")
 }
@@ -103,6 +103,6 @@ pub fn raised<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condi
 /// otherwise, a release in several clusters would be carried out after all, one cluster at a time (semantics 14.6).
 #[must_use]
 pub fn waits_for_release(conditions: &[Condition]) -> bool {
-    let raised = raised(conditions, NEEDS_CONFIRMATION);
+    let raised = find_raised(conditions, NEEDS_CONFIRMATION);
     raised.is_some_and(|raised| raised.reason == CORE_RELEASE)
 }

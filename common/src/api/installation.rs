@@ -17,11 +17,11 @@ mod read;
 mod signature;
 mod values_from;
 
-pub use attempt::Attempt;
+pub use attempt::PlanningAttempt;
 pub use former::{FormerObject, FormerRecord, FormerTool};
 pub use inventory::{InventoryGroup, InventoryObject, LiveState, ObjectState, namespaces};
 pub use signature::Signature;
-pub use values_from::{SecretKeyRef, ValuesFrom};
+pub use values_from::{SecretKeyRef, ValuesFromSource};
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ use super::catalogue::{Requirement, free_form};
 use super::conditions::Condition;
 use super::names::INDEX_BUILTIN;
 use super::rules::RuleSet;
-use crate::entrance::Unreadable;
+use crate::entrance::UnreadableField;
 
 /// An installation of an add-on. Its namespace determines the cluster (semantics 6.1).
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -95,7 +95,7 @@ pub struct AddonInstallationSpec {
     /// Values that are read from Secrets when rendering, and stored nowhere else.
     #[serde(default)]
     #[schemars(length(max = 64))]
-    pub values_from: Vec<ValuesFrom>,
+    pub values_from: Vec<ValuesFromSource>,
     /// `HOST[/PATH]` of a private registry that replaces the catalogue's. Images and registries of sources are rewritten to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
@@ -110,10 +110,10 @@ pub struct AddonInstallationSpec {
     pub skip_crds: bool,
     /// What happens to edits of live objects between versions.
     #[serde(default)]
-    pub reconcile: Reconcile,
+    pub reconcile: ReconcilePolicy,
     /// What happens to fields of the installation's objects that other field managers changed.
     #[serde(default)]
-    pub conflicts: Conflicts,
+    pub conflicts: ConflictPolicy,
     /// The ServiceAccount in this namespace whose rights are used to reconcile the objects (semantics 16.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
@@ -127,7 +127,7 @@ pub struct AddonInstallationSpec {
     /// The part of the stored record that cannot be read and is missing here, if any. Never written.
     #[serde(skip)]
     #[schemars(skip)]
-    pub unreadable: Option<Unreadable>,
+    pub unreadable: Option<UnreadableField>,
 }
 
 fn yes() -> bool {
@@ -144,9 +144,9 @@ impl AddonInstallationSpec {
     /// Returns what happens to edits and deletions of its objects while nothing is due. Those of a guard are always repaired
     /// (semantics 12.1).
     #[must_use]
-    pub fn upkeep(&self) -> Reconcile {
+    pub fn effective_reconcile(&self) -> ReconcilePolicy {
         match self.is_guard() {
-            true => Reconcile::Ensure,
+            true => ReconcilePolicy::Ensure,
             false => self.reconcile,
         }
     }
@@ -190,7 +190,7 @@ pub struct AddonRef {
 
 /// What happens to edits of live objects between versions (semantics 12.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Reconcile {
+pub enum ReconcilePolicy {
     /// Edits by users stay until the next version, as in kops.
     #[default]
     Once,
@@ -200,7 +200,7 @@ pub enum Reconcile {
 
 /// What happens to fields of the installation's objects that other field managers changed (semantics 12.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Conflicts {
+pub enum ConflictPolicy {
     /// The installation takes them back.
     #[default]
     Take,
@@ -232,7 +232,7 @@ pub struct AddonInstallationStatus {
     pub observed_generation: Option<i64>,
     /// The state of the installation in one word, for `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
+    pub phase: Option<InstallationPhase>,
     /// Ready, Progressing, Stalled, Compatible, Unlisted, Drifted, NeedsConfirmation, Contested, ManagedElsewhere; on core
     /// installations also CoreSetUnknown and DeletionBlocked.
     #[serde(default)]
@@ -243,10 +243,10 @@ pub struct AddonInstallationStatus {
     pub installed: Option<Installed>,
     /// The lock and the journal; present while an operation is running, or after it was interrupted (semantics 13.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operation: Option<Operation>,
+    pub operation: Option<OperationRecord>,
     /// The attempt of a reconciler to plan the installation; present while it runs, or if it ended with its process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<Attempt>,
+    pub attempt: Option<PlanningAttempt>,
     /// The decisions about an operation that has not ended as planned. The next client continues it with the same decisions
     /// (semantics 13.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -274,7 +274,7 @@ pub struct AddonInstallationStatus {
     /// Ended operations, newest first, at most 10.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
-    pub history: Vec<Revision>,
+    pub history: Vec<HistoryEntry>,
     /// Status fields that this release does not know. They are written back as they were read (semantics 13.12).
     #[serde(flatten)]
     #[schemars(skip)]
@@ -283,7 +283,7 @@ pub struct AddonInstallationStatus {
 
 /// The state of an installation in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Phase {
+pub enum InstallationPhase {
     /// Recorded, but nothing was applied yet.
     Pending,
     /// An operation is in progress.
@@ -410,7 +410,7 @@ impl HelmRecord {
 
     /// Whether it stores the same release, whatever its state.
     #[must_use]
-    pub fn holds_the_same(&self, now: &Self) -> bool {
+    pub fn is_same_release(&self, now: &Self) -> bool {
         (&self.uid, &self.digest) == (&now.uid, &now.digest) && !self.digest.is_empty()
     }
 }
@@ -418,7 +418,7 @@ impl HelmRecord {
 /// The lock and the journal of a running operation (semantics 13.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Operation {
+pub struct OperationRecord {
     /// Random id of this operation.
     pub id: String,
     /// `install`, `upgrade`, `rollback`, `adopt`, `uninstall`, `release` or `move`.
@@ -438,10 +438,10 @@ pub struct Operation {
     pub target: Option<Installed>,
 }
 
-impl Operation {
+impl OperationRecord {
     /// Whether the holder may still be running. The next client continues the operation only after that.
     #[must_use]
-    pub fn lives_at(&self, now: Timestamp) -> bool {
+    pub fn is_alive_at(&self, now: Timestamp) -> bool {
         let lease = SignedDuration::from_secs(i64::from(self.lease_seconds));
         now.duration_since(self.renewed_at.0) < lease
     }
@@ -470,7 +470,7 @@ pub struct CreatedNamespace {
 /// An ended operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Revision {
+pub struct HistoryEntry {
     /// `install`, `upgrade`, `rollback`, `adopt`, `uninstall` or `release`.
     pub verb: String,
     /// What it installed.
@@ -479,7 +479,7 @@ pub struct Revision {
     pub outcome: String,
 }
 
-impl Revision {
+impl HistoryEntry {
     /// The outcome of an operation that ended as planned.
     pub const DONE: &str = "done";
     /// The outcome of an operation whose client ended before it did.
@@ -487,7 +487,7 @@ impl Revision {
 
     /// Creates the revision of an interrupted operation. `installed` is what was installed before it.
     #[must_use]
-    pub fn of_interrupted(operation: &Operation, installed: Option<&Installed>) -> Self {
+    pub fn from_interrupted(operation: &OperationRecord, installed: Option<&Installed>) -> Self {
         let target = operation.target.as_ref().or(installed).cloned();
         Self {
             verb: operation.verb.clone(),

@@ -268,7 +268,7 @@ fn is_label_name(part: &str) -> bool {
 /// Returns the first `digits` hex digits of the sha256 of `bytes`.
 #[must_use]
 pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
-    let mut prefix = hex::of(&Sha256::digest(bytes));
+    let mut prefix = hex::encode(&Sha256::digest(bytes));
     prefix.truncate(digits);
     prefix
 }

@@ -39,7 +39,7 @@ pub struct AddonPolicySpec {
     pub namespace_selector: Option<NamespaceSelector>,
     /// What may be installed. An absent field restricts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowed: Option<Allowed>,
+    pub allowed: Option<AllowedContent>,
     /// Who may create installations, and change the fields that policies judge; everyone with the RBAC permission if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installers: Option<Installers>,
@@ -107,7 +107,7 @@ pub enum LabelOperator {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
-pub struct Allowed {
+pub struct AllowedContent {
     /// Names of AddonCatalogues. If set, installations from an index or a directory are not allowed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(

@@ -4,14 +4,14 @@
 //! revision that the catalogue was read at, so that the catalogue and its manifests always match (semantics 1.4).
 
 use super::channel::{LocationError, resolve_manifest};
-use crate::api::catalogue::at_digest;
+use crate::api::catalogue::with_digest;
 use crate::api::catalogue::{
     AddonCatalogueSpec, CatalogueFrom, DockerSource, GitRef, GitSource, Method, Source,
 };
 
 /// Why a relative manifest cannot become a source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BesideError {
+pub enum RelativeManifestError {
     /// The location cannot be resolved.
     #[error("{place}")]
     Location {
@@ -51,7 +51,7 @@ pub fn resolve(
     spec: &mut AddonCatalogueSpec,
     from: &CatalogueFrom,
     revision: &str,
-) -> Result<(), BesideError> {
+) -> Result<(), RelativeManifestError> {
     if from.url.is_some() || spec.base_url.is_some() {
         return Ok(());
     }
@@ -67,31 +67,31 @@ pub fn resolve(
             }
             if version.template.method == Method::Helm {
                 let (place, manifest) = (place(), manifest());
-                return Err(BesideError::Chart { place, manifest });
+                return Err(RelativeManifestError::Chart { place, manifest });
             }
-            let of_catalogue = path(from).unwrap_or_default();
+            let of_catalogue = catalogue_path(from).unwrap_or_default();
             let path = resolve_manifest(of_catalogue, &url.manifest);
-            let path = path.map_err(|source| BesideError::Location {
+            let path = path.map_err(|source| RelativeManifestError::Location {
                 place: place(),
                 source,
             })?;
             if path.split('/').any(|part| part == "..") {
                 let (place, manifest) = (place(), manifest());
-                return Err(BesideError::Outside { place, manifest });
+                return Err(RelativeManifestError::Outside { place, manifest });
             }
-            version.source = source(from, revision, path);
+            version.source = to_source(from, revision, path);
         }
     }
     Ok(())
 }
 
 /// Returns the path of the catalogue's file in the repository or image.
-fn path(from: &CatalogueFrom) -> Option<&str> {
+fn catalogue_path(from: &CatalogueFrom) -> Option<&str> {
     let git = from.git.as_ref().and_then(|git| git.path.as_deref());
     git.or_else(|| from.docker.as_ref()?.path.as_deref())
 }
 
-fn source(from: &CatalogueFrom, revision: &str, path: String) -> Source {
+fn to_source(from: &CatalogueFrom, revision: &str, path: String) -> Source {
     Source {
         git: from.git.as_ref().map(|git| GitSource {
             r#ref: Some(GitRef {
@@ -102,7 +102,7 @@ fn source(from: &CatalogueFrom, revision: &str, path: String) -> Source {
             ..git.clone()
         }),
         docker: from.docker.as_ref().map(|docker| DockerSource {
-            image: at_digest(&docker.image, revision),
+            image: with_digest(&docker.image, revision),
             path: Some(path),
             ..docker.clone()
         }),
@@ -117,7 +117,10 @@ mod tests {
     use super::*;
 
     /// The source of the only version, from a catalogue that was read at revision `sha256:1`.
-    fn resolved(from: serde_json::Value, manifest: &str) -> Result<serde_json::Value, BesideError> {
+    fn resolved(
+        from: serde_json::Value,
+        manifest: &str,
+    ) -> Result<serde_json::Value, RelativeManifestError> {
         let version = json!({"version": "1.0.0", "source": {"url": {"manifest": manifest}}});
         let spec = json!({"addons": [{"name": "web", "versions": [version]}]});
         let mut spec: AddonCatalogueSpec = serde_json::from_value(spec).unwrap();
@@ -167,7 +170,7 @@ mod tests {
         }
         assert_eq!(
             resolved(git, "../../web.yaml"),
-            Err(BesideError::Outside {
+            Err(RelativeManifestError::Outside {
                 place: "web 1.0.0".to_owned(),
                 manifest: "../../web.yaml".to_owned(),
             })

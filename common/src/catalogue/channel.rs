@@ -19,11 +19,11 @@ pub use location::{LocationError, resolve_manifest};
 use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Source, UrlSource};
 use crate::api::names;
 use crate::manifest::digest::sha256_trimmed;
-use crate::manifest::yaml::{self, DuplicateKeys, Floats, YamlError, YamlOptions};
+use crate::manifest::yaml::{self, DuplicateKeys, FloatReading, YamlError, YamlOptions};
 
 /// A kops index, as an AddonCatalogue spec.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Channel {
+pub struct KopsIndex {
     /// `metadata.name`; empty if it is missing.
     pub name: String,
     /// The catalogue: versions with the same name are one add-on, and all are in the order of the file.
@@ -77,8 +77,8 @@ pub enum ChannelError {
 ///
 /// # Errors
 /// [`ChannelError`].
-pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
-    let (channel, mistakes) = every(bytes, location)?;
+pub fn parse(bytes: &[u8], location: &str) -> Result<KopsIndex, ChannelError> {
+    let (channel, mistakes) = parse_all(bytes, location)?;
     match mistakes.into_iter().next() {
         Some((_, mistake)) => Err(mistake),
         None => Ok(channel),
@@ -90,10 +90,10 @@ pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
 ///
 /// # Errors
 /// [`ChannelError`] if the index itself cannot be read.
-pub fn every(
+pub fn parse_all(
     bytes: &[u8],
     location: &str,
-) -> Result<(Channel, Vec<(String, ChannelError)>), ChannelError> {
+) -> Result<(KopsIndex, Vec<(String, ChannelError)>), ChannelError> {
     let mut mistakes = Vec::new();
     let type_error = |field, expected| ChannelError::Type {
         location: location.to_owned(),
@@ -105,40 +105,40 @@ pub fn every(
         source,
     })?;
     let mut channel = match document {
-        Value::Null => Channel::default(),
+        Value::Null => KopsIndex::default(),
         Value::Object(root) if normal::is_index(&root) => {
             let mut warnings = Vec::new();
-            let root = normal::map(root, &mut warnings);
+            let root = normal::normalize(root, &mut warnings);
             let metadata =
-                section(&root, "metadata").map_err(|()| type_error("metadata", "a map"))?;
+                read_section(&root, "metadata").map_err(|()| type_error("metadata", "a map"))?;
             let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
             let name = name.unwrap_or_default().to_owned();
-            let spec = section(&root, "spec").map_err(|()| type_error("spec", "a map"))?;
+            let spec = read_section(&root, "spec").map_err(|()| type_error("spec", "a map"))?;
             let entries = match spec.and_then(|spec| spec.get("addons")) {
                 None => &[],
                 Some(Value::Array(entries)) => entries.as_slice(),
                 Some(_) => return Err(type_error("spec.addons", "a list")),
             };
-            let mut channel = Channel {
+            let mut channel = KopsIndex {
                 name,
                 warnings,
-                ..Channel::default()
+                ..KopsIndex::default()
             };
-            mistakes = add(&mut channel, entries, location);
+            mistakes = add_entries(&mut channel, entries, location);
             channel
         }
-        Value::Object(_) => manifest(bytes, location),
+        Value::Object(_) => plain_manifest(bytes, location),
         _ => return Err(type_error("the document", "a map, such as kind: Addons")),
     };
     channel.spec.base_url = Some(location.to_owned());
     Ok((channel, mistakes))
 }
 
-impl Channel {
+impl KopsIndex {
     /// Returns the field of the index that a field of [`Channel::spec`] was read from.
     #[must_use]
-    pub fn written(&self, field: &str) -> String {
-        let found = self.entry_of(field);
+    pub fn index_field(&self, field: &str) -> String {
+        let found = self.find_entry(field);
         let Some((entry, rest)) = found else {
             return field.to_owned();
         };
@@ -152,7 +152,7 @@ impl Channel {
     }
 
     /// Returns the position of the entry that a field belongs to, and the rest of the field's path.
-    fn entry_of<'f>(&self, field: &'f str) -> Option<(usize, &'f str)> {
+    fn find_entry<'f>(&self, field: &'f str) -> Option<(usize, &'f str)> {
         let (addon, rest) = field.strip_prefix("spec.addons[")?.split_once(']')?;
         let entries = self.entries.get(addon.parse::<usize>().ok()?)?;
         let version = rest.strip_prefix(".versions[");
@@ -184,7 +184,7 @@ pub fn holds_index(bytes: &[u8]) -> bool {
 fn first_document(bytes: &[u8]) -> Result<Value, YamlError> {
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::LastWins,
-        floats: Floats::Text,
+        floats: FloatReading::Text,
     };
     for document in yaml::documents(bytes, &options) {
         let document = document?;
@@ -195,7 +195,7 @@ fn first_document(bytes: &[u8]) -> Result<Value, YamlError> {
     Ok(Value::Null)
 }
 
-fn section<'a>(
+fn read_section<'a>(
     map: &'a Map<String, Value>,
     field: &str,
 ) -> Result<Option<&'a Map<String, Value>>, ()> {
@@ -207,7 +207,11 @@ fn section<'a>(
 }
 
 /// Adds the entries of an index, grouped by name. Returns an error for each entry that cannot be used.
-fn add(channel: &mut Channel, entries: &[Value], location: &str) -> Vec<(String, ChannelError)> {
+fn add_entries(
+    channel: &mut KopsIndex,
+    entries: &[Value],
+    location: &str,
+) -> Vec<(String, ChannelError)> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut mistakes = Vec::new();
     let (addons, warnings) = (&mut channel.spec.addons, &mut channel.warnings);
@@ -249,22 +253,22 @@ fn add(channel: &mut Channel, entries: &[Value], location: &str) -> Vec<(String,
 }
 
 /// The prefix of the name of a plain manifest.
-const BARE: &str = "manifest-";
+const PLAIN_PREFIX: &str = "manifest-";
 /// The number of hash digits after this prefix; they are those of the location's hash.
-const BARE_DIGITS: usize = 12;
+const PLAIN_DIGITS: usize = 12;
 
 /// Whether a name is that of a plain manifest, which neither a catalogue nor an index lists.
 #[must_use]
-pub fn is_bare(name: &str) -> bool {
-    let digits = name.strip_prefix(BARE).unwrap_or_default();
-    digits.len() == BARE_DIGITS && digits.chars().all(|sign| sign.is_ascii_hexdigit())
+pub fn is_plain_manifest_name(name: &str) -> bool {
+    let digits = name.strip_prefix(PLAIN_PREFIX).unwrap_or_default();
+    digits.len() == PLAIN_DIGITS && digits.chars().all(|sign| sign.is_ascii_hexdigit())
 }
 
 /// Returns a channel with a plain manifest as its only add-on.
-fn manifest(bytes: &[u8], location: &str) -> Channel {
+fn plain_manifest(bytes: &[u8], location: &str) -> KopsIndex {
     let text = String::from_utf8_lossy(bytes);
-    let digits = names::hex_prefix(location.as_bytes(), BARE_DIGITS);
-    let name = format!("{BARE}{digits}");
+    let digits = names::hex_prefix(location.as_bytes(), PLAIN_DIGITS);
+    let name = format!("{PLAIN_PREFIX}{digits}");
     let version = AddonVersion {
         source: Source {
             url: Some(UrlSource {
@@ -277,7 +281,7 @@ fn manifest(bytes: &[u8], location: &str) -> Channel {
         default_namespace: Some(entry::DEFAULT_NAMESPACE.to_owned()),
         ..AddonVersion::default()
     };
-    Channel {
+    KopsIndex {
         name: name.clone(),
         spec: AddonCatalogueSpec {
             addons: vec![Addon {
@@ -287,7 +291,7 @@ fn manifest(bytes: &[u8], location: &str) -> Channel {
             }],
             ..AddonCatalogueSpec::default()
         },
-        ..Channel::default()
+        ..KopsIndex::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Catalogue;
-use super::select::{ClusterFacts, misfit};
+use super::select::{ClusterVersions, find_misfit};
 use crate::api::catalogue::CatalogueClass;
 use crate::manifest::digest::sha256_trimmed;
 
@@ -12,7 +12,7 @@ pub const MAX_BYTES: usize = 256 << 10;
 
 /// The identity of a version, without its content.
 #[derive(Serialize)]
-struct Reference<'a> {
+struct VersionReference<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     version: &'a str,
@@ -29,7 +29,7 @@ struct Reference<'a> {
     "the {versions} versions that fit take {} KiB, and at most {} KiB are stored for a cluster",
     bytes >> 10, MAX_BYTES >> 10
 )]
-pub struct TooMany {
+pub struct TooManyVersions {
     /// The number of versions that fit.
     pub versions: usize,
     /// The size of their references.
@@ -41,16 +41,19 @@ pub struct TooMany {
 ///
 /// # Errors
 /// [`TooMany`].
-pub fn references(catalogue: &Catalogue, cluster: &ClusterFacts) -> Result<String, TooMany> {
+pub fn list_references(
+    catalogue: &Catalogue,
+    cluster: &ClusterVersions,
+) -> Result<String, TooManyVersions> {
     let fitting = catalogue.entries.iter().filter(|entry| {
         entry.class == CatalogueClass::Custom
-            && misfit(&entry.version.constraints, cluster).is_none()
+            && find_misfit(&entry.version.constraints, cluster).is_none()
     });
     let lines: Vec<String> = fitting
         .map(|entry| {
             let version = &entry.version;
             let inline = version.source.inline.as_ref();
-            let reference = Reference {
+            let reference = VersionReference {
                 name: &entry.addon,
                 version: &version.version,
                 id: &version.id,
@@ -65,7 +68,7 @@ pub fn references(catalogue: &Catalogue, cluster: &ClusterFacts) -> Result<Strin
         .collect();
     let text = format!("[{}]\n", lines.join(",\n"));
     if text.len() > MAX_BYTES {
-        return Err(TooMany {
+        return Err(TooManyVersions {
             versions: lines.len(),
             bytes: text.len(),
         });
@@ -98,13 +101,13 @@ mod tests {
             of("web", "Custom", &web),
             of("dns", "Core", &[version("1.0.0", "")]),
         ];
-        let catalogue = Catalogue::of_objects(&catalogues);
+        let catalogue = Catalogue::from_objects(&catalogues);
         for (cluster, expected) in [("1.29.1", "1.0.0"), ("1.30.0-gke.1", "2.0.0")] {
-            let facts = ClusterFacts {
+            let facts = ClusterVersions {
                 kubernetes: Some(kubernetes::parse(cluster).unwrap()),
                 kkp: None,
             };
-            let text = references(&catalogue, &facts).unwrap();
+            let text = list_references(&catalogue, &facts).unwrap();
             let found: Value = serde_json::from_str(&text).unwrap();
             let digest = sha256_trimmed(b"a: 1");
             let only = json!([{"name": "web", "version": expected, "id": "x", "digest": digest}]);
@@ -113,8 +116,8 @@ mod tests {
         let many: Vec<Value> = (0..3000)
             .map(|i| version(&format!("1.0.{i}"), ""))
             .collect();
-        let catalogue = Catalogue::of_objects(&[of("web", "Custom", &many)]);
-        let error = references(&catalogue, &ClusterFacts::default()).unwrap_err();
+        let catalogue = Catalogue::from_objects(&[of("web", "Custom", &many)]);
+        let error = list_references(&catalogue, &ClusterVersions::default()).unwrap_err();
         assert_eq!(error.versions, 3000);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Catalogue, Entry, Origin};
+use super::{Catalogue, CatalogueEntry, Origin};
 use crate::api::catalogue::{CatalogueClass, SourceKind};
 use crate::api::installation::AddonInstallationSpec;
 use crate::manifest::digest::sha256_canonical;
@@ -48,15 +48,15 @@ pub enum ContentError {
 impl ContentError {
     /// Returns the error for an entry of a catalogue that is not of class Core.
     #[must_use]
-    pub fn unguarded(entry: &Entry) -> Self {
+    pub fn unguarded(entry: &CatalogueEntry) -> Self {
         Self::Unguarded {
-            entry: shown(entry),
+            entry: describe_entry(entry),
             digest: entry.digest(),
         }
     }
 }
 
-impl Entry {
+impl CatalogueEntry {
     /// Returns the sha256 of everything in a catalogue that decides what this entry installs. The commit of a source does not count
     /// if a hash verifies the content: a catalogue in a repository keeps its digests when another file in the repository changes.
     #[must_use]
@@ -89,7 +89,7 @@ impl Entry {
             }
     }
 
-    fn is_of_catalogue(&self) -> bool {
+    fn is_from_catalogue(&self) -> bool {
         matches!(*self.origin, Origin::Catalogue { .. })
     }
 }
@@ -97,8 +97,8 @@ impl Entry {
 /// Returns the entries that a core set may choose from: those in catalogues of class Core or, if the set names a digest, the entry
 /// with it (semantics 14.5).
 #[must_use]
-pub fn guarded(all: &Catalogue, addon: &str, digest: Option<&str>) -> Catalogue {
-    let is_guarded = |entry: &&Entry| {
+pub fn select_guarded(all: &Catalogue, addon: &str, digest: Option<&str>) -> Catalogue {
+    let is_guarded = |entry: &&CatalogueEntry| {
         entry.addon == addon
             && match digest {
                 Some(digest) => entry.digest() == digest,
@@ -118,13 +118,13 @@ pub fn guarded(all: &Catalogue, addon: &str, digest: Option<&str>) -> Catalogue 
 ///
 /// # Errors
 /// [`ContentError::Moves`].
-pub fn accepted(entry: &Entry) -> Result<Option<String>, ContentError> {
-    if !entry.is_of_catalogue() {
+pub fn accepted_digest(entry: &CatalogueEntry) -> Result<Option<String>, ContentError> {
+    if !entry.is_from_catalogue() {
         return Ok(None);
     }
     if !entry.is_fixed() {
         return Err(ContentError::Moves {
-            entry: shown(entry),
+            entry: describe_entry(entry),
         });
     }
     Ok(Some(entry.digest()))
@@ -135,8 +135,8 @@ pub fn accepted(entry: &Entry) -> Result<Option<String>, ContentError> {
 ///
 /// # Errors
 /// [`ContentError`].
-pub fn check(spec: &AddonInstallationSpec, entry: &Entry) -> Result<(), ContentError> {
-    if !entry.is_of_catalogue() {
+pub fn check(spec: &AddonInstallationSpec, entry: &CatalogueEntry) -> Result<(), ContentError> {
+    if !entry.is_from_catalogue() {
         return Ok(());
     }
     match &spec.addon_ref.digest {
@@ -146,20 +146,20 @@ pub fn check(spec: &AddonInstallationSpec, entry: &Entry) -> Result<(), ContentE
                 return Ok(());
             }
             Err(ContentError::Changed {
-                entry: shown(entry),
+                entry: describe_entry(entry),
                 found,
                 named: named.clone(),
             })
         }
         None if !spec.core_addon => Ok(()),
-        None if entry.class == CatalogueClass::Core => accepted(entry).map(drop),
+        None if entry.class == CatalogueClass::Core => accepted_digest(entry).map(drop),
         None => Err(ContentError::unguarded(entry)),
     }
 }
 
 /// `dns 1.0.0 of catalogue core`
-fn shown(entry: &Entry) -> String {
-    let version = super::label(&entry.version.version, &entry.version.id);
+fn describe_entry(entry: &CatalogueEntry) -> String {
+    let version = super::version_label(&entry.version.version, &entry.version.id);
     format!("{} {version} of {}", entry.addon, entry.origin)
 }
 
@@ -178,8 +178,8 @@ mod tests {
         AddonCatalogue::new(name, serde_json::from_value(spec).unwrap())
     }
 
-    fn entry(class: &str, change: &Value) -> Entry {
-        let all = Catalogue::of_objects(&[catalogue("team", class, change)]);
+    fn entry(class: &str, change: &Value) -> CatalogueEntry {
+        let all = Catalogue::from_objects(&[catalogue("team", class, change)]);
         all.entries[0].clone()
     }
 
@@ -205,7 +205,7 @@ mod tests {
         ] {
             let entry = entry("Core", &change);
             assert_eq!(entry.is_fixed(), is_fixed, "{change}");
-            assert_eq!(accepted(&entry).is_ok(), is_fixed, "{change}");
+            assert_eq!(accepted_digest(&entry).is_ok(), is_fixed, "{change}");
         }
     }
 
@@ -219,11 +219,13 @@ mod tests {
         let mut moved = before.clone();
         moved.place = "spec.addons[7].versions[7]".to_owned();
         assert_eq!(moved.digest(), before.digest());
-        let changes: [fn(&mut Entry); 4] = [
-            |entry: &mut Entry| entry.registry = Some("other.example.test".to_owned()),
-            |entry: &mut Entry| entry.base_url = Some("https://other.example.test".to_owned()),
-            |entry: &mut Entry| entry.signature = Some(Default::default()),
-            |entry: &mut Entry| entry.version.values = Some(json!({"a": 1})),
+        let changes: [fn(&mut CatalogueEntry); 4] = [
+            |entry: &mut CatalogueEntry| entry.registry = Some("other.example.test".to_owned()),
+            |entry: &mut CatalogueEntry| {
+                entry.base_url = Some("https://other.example.test".to_owned())
+            },
+            |entry: &mut CatalogueEntry| entry.signature = Some(Default::default()),
+            |entry: &mut CatalogueEntry| entry.version.values = Some(json!({"a": 1})),
         ];
         for change in changes {
             let mut changed = before.clone();
@@ -262,13 +264,21 @@ mod tests {
     #[test]
     fn a_core_set_chooses_from_class_core_or_by_digest() {
         let other = json!({"version": "2.0.0"});
-        let all = Catalogue::of_objects(&[catalogue("custom", "Custom", &other)]);
-        assert!(guarded(&all, "dns", None).entries.is_empty());
+        let all = Catalogue::from_objects(&[catalogue("custom", "Custom", &other)]);
+        assert!(select_guarded(&all, "dns", None).entries.is_empty());
         let digest = all.entries[0].digest();
-        assert_eq!(guarded(&all, "dns", Some(&digest)).entries.len(), 1);
-        assert!(guarded(&all, "dns", Some("other")).entries.is_empty());
-        assert!(guarded(&all, "web", Some(&digest)).entries.is_empty());
-        let all = Catalogue::of_objects(&[catalogue("core", "Core", &other)]);
-        assert_eq!(guarded(&all, "dns", None).entries.len(), 1);
+        assert_eq!(select_guarded(&all, "dns", Some(&digest)).entries.len(), 1);
+        assert!(
+            select_guarded(&all, "dns", Some("other"))
+                .entries
+                .is_empty()
+        );
+        assert!(
+            select_guarded(&all, "web", Some(&digest))
+                .entries
+                .is_empty()
+        );
+        let all = Catalogue::from_objects(&[catalogue("core", "Core", &other)]);
+        assert_eq!(select_guarded(&all, "dns", None).entries.len(), 1);
     }
 }

@@ -4,16 +4,16 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::Entry;
-use super::replaces::{self, Recorded};
-use super::select::Rules;
+use super::CatalogueEntry;
+use super::replaces::{self, ReplacementKey};
+use super::select::SelectionRules;
 use crate::api::installation::{AddonInstallationSpec, Installed};
 use addons_versions::tolerant;
 
 /// Whether an installation is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "due")]
-pub enum Due {
+pub enum DueVerdict {
     /// The installation is up to date.
     No,
     /// The entry has to be rolled out.
@@ -107,20 +107,20 @@ impl Serialize for DueReason {
 /// `manifest_hash` is computed from the fetched bytes of an entry without a verifiable hash; without either, the hash is not
 /// compared. `values_hash` is the digest of the merged values. `spec` is the desired one.
 #[must_use]
-pub fn due(
+pub fn decide_due(
     installed: &Installed,
-    entry: &Entry,
+    entry: &CatalogueEntry,
     spec: &AddonInstallationSpec,
-    rules: Rules,
+    rules: SelectionRules,
     manifest_hash: Option<&str>,
     values_hash: &str,
-) -> Due {
-    let old = Recorded::of(&installed.version, &installed.id, &installed.manifest_hash);
-    let mut new = entry.recorded();
+) -> DueVerdict {
+    let old = ReplacementKey::new(&installed.version, &installed.id, &installed.manifest_hash);
+    let mut new = entry.replacement_key();
     let verifiable = entry.verifiable_hash();
     new.manifest_hash = verifiable.or(manifest_hash).or(old.manifest_hash);
     let verdict = compare(old, new, rules);
-    if verdict != Due::No {
+    if verdict != DueVerdict::No {
         return verdict;
     }
     let reason = if installed.values_hash != values_hash {
@@ -128,37 +128,43 @@ pub fn due(
     } else if installed.registry.as_deref() != entry.registry_for(spec) {
         DueReason::RegistryChanged
     } else {
-        return Due::No;
+        return DueVerdict::No;
     };
-    Due::Yes { reason }
+    DueVerdict::Yes { reason }
 }
 
 /// Decides by version, id and hash alone. `rules` is never `Auto`.
 #[must_use]
-pub fn compare(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> Due {
+pub fn compare(
+    old: ReplacementKey<'_>,
+    new: ReplacementKey<'_>,
+    rules: SelectionRules,
+) -> DueVerdict {
     let owned = |version: Option<&str>| version.unwrap_or_default().to_owned();
     let is_due = match rules {
-        Rules::Channels => replaces::channels(old, new),
-        Rules::Documented | Rules::Auto if is_lower(old, new) => {
-            return Due::Downgrade {
+        SelectionRules::Channels => replaces::is_channels_replacement(old, new),
+        SelectionRules::Documented | SelectionRules::Auto if is_lower(old, new) => {
+            return DueVerdict::Downgrade {
                 from: owned(old.version),
                 to: owned(new.version),
             };
         }
-        Rules::Documented | Rules::Auto => replaces::documented(old, new),
+        SelectionRules::Documented | SelectionRules::Auto => {
+            replaces::is_documented_replacement(old, new)
+        }
     };
     if is_due {
-        Due::Yes {
-            reason: difference(old, new, rules),
+        DueVerdict::Yes {
+            reason: find_difference(old, new, rules),
         }
     } else {
-        Due::No
+        DueVerdict::No
     }
 }
 
 /// Whether both versions can be read and the new one is lower.
-fn is_lower(old: Recorded<'_>, new: Recorded<'_>) -> bool {
-    let read = |recorded: Recorded<'_>| tolerant::parse(recorded.version?).ok();
+fn is_lower(old: ReplacementKey<'_>, new: ReplacementKey<'_>) -> bool {
+    let read = |recorded: ReplacementKey<'_>| tolerant::parse(recorded.version?).ok();
     match (read(old), read(new)) {
         (Some(old), Some(new)) => new.cmp_precedence(&old).is_lt(),
         _ => false,
@@ -166,10 +172,14 @@ fn is_lower(old: Recorded<'_>, new: Recorded<'_>) -> bool {
 }
 
 /// Returns the first difference that the rules consider.
-fn difference(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> DueReason {
+fn find_difference(
+    old: ReplacementKey<'_>,
+    new: ReplacementKey<'_>,
+    rules: SelectionRules,
+) -> DueReason {
     let owned = |text: Option<&str>| text.map(str::to_owned);
-    let version = |recorded: Recorded<'_>| recorded.version.unwrap_or("none").to_owned();
-    if rules != Rules::Channels && !tolerant::same(&version(old), &version(new)) {
+    let version = |recorded: ReplacementKey<'_>| recorded.version.unwrap_or("none").to_owned();
+    if rules != SelectionRules::Channels && !tolerant::is_same(&version(old), &version(new)) {
         DueReason::Version {
             from: owned(old.version),
             to: owned(new.version),
@@ -190,7 +200,7 @@ mod tests {
     use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
     use crate::catalogue::{Catalogue, Origin};
 
-    fn entry(version: &str, id: &str, hash: &str) -> Entry {
+    fn entry(version: &str, id: &str, hash: &str) -> CatalogueEntry {
         let spec = AddonCatalogueSpec {
             addons: vec![Addon {
                 name: "a".to_owned(),
@@ -207,7 +217,7 @@ mod tests {
         let origin = Origin::Index {
             location: "index.yaml".to_owned(),
         };
-        Catalogue::of_spec(&spec, origin).entries.remove(0)
+        Catalogue::from_spec(&spec, origin).entries.remove(0)
     }
 
     fn installed(version: &str, id: &str, hash: &str) -> Installed {
@@ -232,11 +242,17 @@ mod tests {
     type Columns = (&'static str, &'static str, &'static str);
 
     #[track_caller]
-    fn check(rules: Rules, old: Columns, new: Columns, computed: Option<&str>, expect: &str) {
+    fn check(
+        rules: SelectionRules,
+        old: Columns,
+        new: Columns,
+        computed: Option<&str>,
+        expect: &str,
+    ) {
         let installed = installed(old.0, old.1, &hash(old.2));
         let entry = entry(new.0, new.1, &hash(new.2));
         let computed = computed.map(hash);
-        let verdict = match due(
+        let verdict = match decide_due(
             &installed,
             &entry,
             &AddonInstallationSpec::default(),
@@ -244,16 +260,16 @@ mod tests {
             computed.as_deref(),
             "values",
         ) {
-            Due::No => "no".to_owned(),
-            Due::Yes { reason } => reason.to_string(),
-            Due::Downgrade { from, to } => format!("downgrade {from} → {to}"),
+            DueVerdict::No => "no".to_owned(),
+            DueVerdict::Yes { reason } => reason.to_string(),
+            DueVerdict::Downgrade { from, to } => format!("downgrade {from} → {to}"),
         };
         assert_eq!(verdict, expect, "{old:?} -> {new:?}");
     }
 
     #[test]
     fn documented_rules() {
-        let check = |old, new, expect| check(Rules::Documented, old, new, None, expect);
+        let check = |old, new, expect| check(SelectionRules::Documented, old, new, None, expect);
         check(("1.20.0", "", ""), ("1.21.1", "", ""), "1.20.0 → 1.21.1");
         check(("v1", "a", "h"), ("1.0.0", "a", "h"), "no");
         check(("1.0.0", "a", "h"), ("1.0.0", "b", "i"), "id a → b");
@@ -277,7 +293,7 @@ mod tests {
 
     #[test]
     fn channels_rules() {
-        let check = |old, new, expect| check(Rules::Channels, old, new, None, expect);
+        let check = |old, new, expect| check(SelectionRules::Channels, old, new, None, expect);
         check(("9.99.0", "a", "h"), ("", "a", "h"), "no");
         check(("9.99.0", "a", "h"), ("1.0.0", "a", "h"), "no");
         check(("", "a", "h"), ("", "b", "h"), "id a → b");
@@ -288,16 +304,34 @@ mod tests {
     #[test]
     fn a_computed_hash_counts_where_the_entry_has_none() {
         let old = ("1.0.0", "a", "h");
-        check(Rules::Documented, old, ("1.0.0", "a", ""), None, "no");
-        check(Rules::Documented, old, ("1.0.0", "a", ""), Some("h"), "no");
         check(
-            Rules::Documented,
+            SelectionRules::Documented,
+            old,
+            ("1.0.0", "a", ""),
+            None,
+            "no",
+        );
+        check(
+            SelectionRules::Documented,
+            old,
+            ("1.0.0", "a", ""),
+            Some("h"),
+            "no",
+        );
+        check(
+            SelectionRules::Documented,
             old,
             ("1.0.0", "a", ""),
             Some("i"),
             "manifest changed",
         );
-        check(Rules::Documented, old, ("1.0.0", "a", "h"), Some("i"), "no");
+        check(
+            SelectionRules::Documented,
+            old,
+            ("1.0.0", "a", "h"),
+            Some("i"),
+            "no",
+        );
     }
 
     /// Semantics 11: a text that is not a hash says nothing of the content, nor does an md5.
@@ -306,7 +340,7 @@ mod tests {
         let md5 = "098f6bcd4621d373cade4e832627b4f6";
         let old = ("1.0.0", "a", "h");
         for text in ["latest", md5] {
-            for rules in [Rules::Documented, Rules::Channels] {
+            for rules in [SelectionRules::Documented, SelectionRules::Channels] {
                 let new = ("1.0.0", "a", text);
                 check(rules, old, new, None, "no");
                 check(rules, old, new, Some("h"), "no");
@@ -317,15 +351,15 @@ mod tests {
 
     #[test]
     fn other_values_are_due() {
-        let verdict = due(
+        let verdict = decide_due(
             &installed("1.0.0", "", "h"),
             &entry("1.0.0", "", ""),
             &AddonInstallationSpec::default(),
-            Rules::Documented,
+            SelectionRules::Documented,
             None,
             "other",
         );
         let reason = DueReason::ValuesChanged;
-        assert_eq!(verdict, Due::Yes { reason });
+        assert_eq!(verdict, DueVerdict::Yes { reason });
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use semver::{BuildMetadata, Version};
 
-use super::Entry;
+use super::CatalogueEntry;
 use crate::api::catalogue::{AddonVersion, CatalogueClass};
 use addons_versions::tolerant;
 
@@ -34,14 +34,14 @@ fn version_key(version: &str) -> VersionKey {
 
 /// The fields of an entry that decide about duplicates, and its place.
 #[derive(Debug)]
-pub struct Compared<'a, P> {
+pub struct ComparedEntry<'a, P> {
     key: (&'a str, VersionKey),
     id: &'a str,
     /// The place of the entry.
     pub place: P,
 }
 
-impl<'a, P> Compared<'a, P> {
+impl<'a, P> ComparedEntry<'a, P> {
     /// Creates the entry for a version of the add-on `name`.
     pub fn new(name: &'a str, version: &'a AddonVersion, place: P) -> Self {
         Self {
@@ -59,19 +59,19 @@ impl<'a, P> Compared<'a, P> {
 
 /// The entries that were already compared, by name and version.
 #[derive(Debug)]
-pub struct Seen<'a, P> {
-    entries: HashMap<(&'a str, VersionKey), Group<'a, P>>,
+pub struct EntryIndex<'a, P> {
+    entries: HashMap<(&'a str, VersionKey), EntryGroup<'a, P>>,
 }
 
 /// The entries with one name and version.
 #[derive(Debug)]
-struct Group<'a, P> {
+struct EntryGroup<'a, P> {
     first: P,
     without_id: Option<P>,
     by_id: BTreeMap<&'a str, P>,
 }
 
-impl<'a, P: Copy> Seen<'a, P> {
+impl<'a, P: Copy> EntryIndex<'a, P> {
     /// Creates an empty set with space for `entries`.
     pub fn with_capacity(entries: usize) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl<'a, P: Copy> Seen<'a, P> {
     }
 
     /// Returns the place of the earlier entry that this one duplicates.
-    pub fn earlier<Q>(&self, entry: &Compared<'a, Q>) -> Option<P> {
+    pub fn find_earlier<Q>(&self, entry: &ComparedEntry<'a, Q>) -> Option<P> {
         let group = self.entries.get(&entry.key)?;
         match entry.id {
             "" => Some(group.first),
@@ -94,8 +94,8 @@ impl<'a, P: Copy> Seen<'a, P> {
     }
 
     /// Adds an entry.
-    pub fn insert(&mut self, Compared { key, id, place }: Compared<'a, P>) {
-        let group = self.entries.entry(key).or_insert_with(|| Group {
+    pub fn insert(&mut self, ComparedEntry { key, id, place }: ComparedEntry<'a, P>) {
+        let group = self.entries.entry(key).or_insert_with(|| EntryGroup {
             first: place,
             without_id: None,
             by_id: BTreeMap::new(),
@@ -109,7 +109,7 @@ impl<'a, P: Copy> Seen<'a, P> {
 }
 
 /// Orders catalogues by age, the older one first, and catalogues of the same age by name.
-pub fn by_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
+pub fn compare_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
     let age = |catalogue: &ObjectMeta| {
         let created = catalogue.creation_timestamp.as_ref();
         (
@@ -123,7 +123,7 @@ pub fn by_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
 
 /// The fields of a source catalogue that decide which entries it keeps.
 #[derive(Debug)]
-pub struct Source<'a> {
+pub struct SourceCatalogue<'a> {
     /// Its metadata.
     pub metadata: &'a ObjectMeta,
     /// Its class.
@@ -131,28 +131,28 @@ pub struct Source<'a> {
     /// The names that it lists, also those without a version.
     pub addons: Vec<&'a str>,
     /// Its entries.
-    pub entries: &'a [Entry],
+    pub entries: &'a [CatalogueEntry],
 }
 
-impl Source<'_> {
+impl SourceCatalogue<'_> {
     fn is_core(&self) -> bool {
         self.class == CatalogueClass::Core
     }
 }
 
 /// Orders catalogues by precedence: the first of two keeps the entries that both list. Class Core comes first, then age decides.
-pub fn precedence(
+pub fn compare_precedence(
     (a, of_a): (&ObjectMeta, CatalogueClass),
     (b, of_b): (&ObjectMeta, CatalogueClass),
 ) -> Ordering {
     let is_custom = |class| class != CatalogueClass::Core;
     let by_class = is_custom(of_a).cmp(&is_custom(of_b));
-    by_class.then_with(|| by_age(a, b))
+    by_class.then_with(|| compare_age(a, b))
 }
 
 /// Returns the entries that sources lost to others: from the position of the source and of the entry in it to the position of the
 /// source that holds it.
-pub fn lost(sources: &[Source<'_>]) -> HashMap<(usize, usize), usize> {
+pub fn find_lost_entries(sources: &[SourceCatalogue<'_>]) -> HashMap<(usize, usize), usize> {
     // Usually, catalogues list different add-ons: only names that several of them list are compared.
     let mut listed: HashMap<&str, usize> = HashMap::new();
     for addon in sources.iter().flat_map(|source| &source.addons) {
@@ -160,7 +160,8 @@ pub fn lost(sources: &[Source<'_>]) -> HashMap<(usize, usize), usize> {
     }
     let is_shared = |addon: &str| listed.get(addon).is_some_and(|times| *times > 1);
     let mut winners: Vec<_> = sources.iter().enumerate().collect();
-    winners.sort_by(|(_, a), (_, b)| precedence((a.metadata, a.class), (b.metadata, b.class)));
+    winners
+        .sort_by(|(_, a), (_, b)| compare_precedence((a.metadata, a.class), (b.metadata, b.class)));
     let mut core: HashMap<&str, usize> = HashMap::new();
     for (position, source) in winners.iter().filter(|(_, source)| source.is_core()) {
         for addon in &source.addons {
@@ -168,16 +169,16 @@ pub fn lost(sources: &[Source<'_>]) -> HashMap<(usize, usize), usize> {
         }
     }
     let mut lost = HashMap::new();
-    let mut seen = Seen::with_capacity(0);
+    let mut seen = EntryIndex::with_capacity(0);
     for (position, source) in winners {
         let entries = source.entries.iter().enumerate();
         let shared = entries.filter(|(_, entry)| is_shared(&entry.addon));
         let compared: Vec<_> = shared
-            .map(|(at, entry)| Compared::new(&entry.addon, &entry.version, (position, at)))
+            .map(|(at, entry)| ComparedEntry::new(&entry.addon, &entry.version, (position, at)))
             .collect();
         for one in &compared {
             let of_core = core.get(one.addon()).filter(|_| !source.is_core());
-            let earlier = seen.earlier(one).map(|(position, _)| position);
+            let earlier = seen.find_earlier(one).map(|(position, _)| position);
             if let Some(holder) = of_core.copied().or(earlier) {
                 lost.insert(one.place, holder);
             }
@@ -197,9 +198,9 @@ mod tests {
     use crate::api::catalogue::{AddonCatalogue, CatalogueClass};
     use crate::api::fixtures::{addon, catalogue, core_catalogue};
     use crate::api::names::LABEL_DERIVED_FROM;
-    use crate::catalogue::select::{ClusterFacts, Request, Rules, select};
-    use crate::catalogue::unread::{Unread, losers};
-    use crate::catalogue::{Catalogue, Lost, Origin};
+    use crate::catalogue::select::{ClusterVersions, EntryRequest, SelectionRules, select};
+    use crate::catalogue::unread::{UnreadCatalogue, list_losers};
+    use crate::catalogue::{Catalogue, LostEntry, Origin};
 
     fn made(class: CatalogueClass, name: &str, second: u8, addons: Value) -> AddonCatalogue {
         let mut object = match class {
@@ -224,7 +225,7 @@ mod tests {
 
     fn lost(catalogue: &Catalogue) -> Vec<String> {
         let lost = catalogue.lost.iter();
-        let text = lost.map(|Lost { entry, holder }| {
+        let text = lost.map(|LostEntry { entry, holder }| {
             let at = entry.origin.to_string().replace("catalogue ", "");
             format!(
                 "{holder} holds {at}: {} {}",
@@ -245,9 +246,9 @@ mod tests {
             made(Core, "core", 3, web()),
         ];
         for (unread, expected) in [(0, &["younger"][..]), (1, &[]), (2, &["older", "younger"])] {
-            let losers = losers(&all[unread], &all);
+            let losers = list_losers(&all[unread], &all);
             assert_eq!(losers, expected);
-            let unread = Unread {
+            let unread = UnreadCatalogue {
                 catalogue: all[unread].metadata.name.clone().unwrap(),
                 class: all[unread].spec.class,
                 addons: vec!["web".to_owned()],
@@ -258,12 +259,16 @@ mod tests {
                 unread: vec![unread],
                 ..Catalogue::default()
             };
-            assert!(known.unread("web", None).is_some());
-            assert!(known.unread("dns", None).is_none());
+            assert!(known.find_unread("web", None).is_some());
+            assert!(known.find_unread("dns", None).is_none());
             for one in &all {
                 let name = one.metadata.name.as_deref().unwrap();
                 let is_open = expected.contains(&name) || known.unread[0].catalogue == name;
-                assert_eq!(known.unread("web", Some(name)).is_some(), is_open, "{name}");
+                assert_eq!(
+                    known.find_unread("web", Some(name)).is_some(),
+                    is_open,
+                    "{name}"
+                );
             }
         }
     }
@@ -291,7 +296,7 @@ mod tests {
             "e: dns 1.0.0",
             "f: web 3.0.0",
         ];
-        let merged = Catalogue::of_objects(&all);
+        let merged = Catalogue::from_objects(&all);
         assert_eq!(offered(&merged), expected);
         assert_eq!(
             lost(&merged),
@@ -302,7 +307,10 @@ mod tests {
                 "e holds d: dns 9.0.0"
             ]
         );
-        assert_eq!(lost(&Catalogue::of_named(&all, "a")), ["b holds a: web v1"]);
+        assert_eq!(
+            lost(&Catalogue::from_named(&all, "a")),
+            ["b holds a: web v1"]
+        );
         // What a catalogue lost it does not offer by its name either.
         for (name, expected) in [
             ("a", &["a: web 2.0.0", "a: api 1.0.0"][..]),
@@ -311,7 +319,7 @@ mod tests {
             ("e", &["e: dns 1.0.0"]),
             ("f", &["f: web 1.0.0", "f: web 3.0.0"]),
         ] {
-            assert_eq!(offered(&Catalogue::of_named(&all, name)), expected);
+            assert_eq!(offered(&Catalogue::from_named(&all, name)), expected);
         }
     }
 
@@ -320,12 +328,17 @@ mod tests {
         let web = json!([addon("web", &["1.0.0"])]);
         let older = made(CatalogueClass::Custom, "a", 1, web.clone());
         let younger = made(CatalogueClass::Custom, "b", 2, web);
-        let request = Request {
+        let request = EntryRequest {
             addon: "web",
-            ..Request::default()
+            ..EntryRequest::default()
         };
-        let catalogue = Catalogue::of_objects(&[older, younger]);
-        let selection = select(&catalogue, &request, &ClusterFacts::default(), Rules::Auto);
+        let catalogue = Catalogue::from_objects(&[older, younger]);
+        let selection = select(
+            &catalogue,
+            &request,
+            &ClusterVersions::default(),
+            SelectionRules::Auto,
+        );
         let chosen = selection.chosen.unwrap();
         assert_eq!(chosen.origin.to_string(), "catalogue a");
         assert_eq!(selection.warnings, [""; 0]);

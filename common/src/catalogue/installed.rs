@@ -1,24 +1,30 @@
 //! Finds the entry that an installation was installed from, as its catalogue lists it now.
 
-use super::{Catalogue, Entry, Lost, Origin};
+use super::{Catalogue, CatalogueEntry, LostEntry, Origin};
 use crate::api::installation::AddonInstallation;
 use addons_versions::tolerant;
 
 /// Returns the entry with the installed version and id, or `None` if nothing is installed or the version is no longer listed.
 #[must_use]
-pub fn entry<'a>(record: &AddonInstallation, catalogue: &'a Catalogue) -> Option<&'a Entry> {
+pub fn find_installed<'a>(
+    record: &AddonInstallation,
+    catalogue: &'a Catalogue,
+) -> Option<&'a CatalogueEntry> {
     let mut entries = catalogue.entries.iter();
     entries.find(|entry| is_installed(record, entry))
 }
 
 /// Returns the installed entry if its catalogue lost it to another one (semantics 2.4).
 #[must_use]
-pub fn lost<'a>(record: &AddonInstallation, catalogue: &'a Catalogue) -> Option<&'a Lost> {
+pub fn find_lost<'a>(
+    record: &AddonInstallation,
+    catalogue: &'a Catalogue,
+) -> Option<&'a LostEntry> {
     let mut lost = catalogue.lost.iter();
     lost.find(|lost| is_installed(record, &lost.entry))
 }
 
-fn is_installed(record: &AddonInstallation, entry: &Entry) -> bool {
+fn is_installed(record: &AddonInstallation, entry: &CatalogueEntry) -> bool {
     let reference = &record.spec.addon_ref;
     let Some(installed) = record.installed() else {
         return false;
@@ -30,7 +36,7 @@ fn is_installed(record: &AddonInstallation, entry: &Entry) -> bool {
     let version = &entry.version;
     entry.addon == reference.name
         && is_of_origin
-        && tolerant::same(&version.version, &installed.version)
+        && tolerant::is_same(&version.version, &installed.version)
         && version.id == installed.id
 }
 
@@ -52,7 +58,7 @@ mod tests {
             "spec": {"addons": [{"name": "web", "versions": versions}]},
         }))
         .unwrap();
-        Catalogue::of_objects(&[object])
+        Catalogue::from_objects(&[object])
     }
 
     #[test]
@@ -76,7 +82,8 @@ mod tests {
                 "spec": {"addonRef": {"name": addon, "catalogue": origin}}, "status": status,
             }))
             .unwrap();
-            let found = entry(&record, &catalogue).map(|entry| entry.version.version.as_str());
+            let found =
+                find_installed(&record, &catalogue).map(|entry| entry.version.version.as_str());
             assert_eq!(found, expected, "{addon} {origin} {installed:?}");
         }
     }

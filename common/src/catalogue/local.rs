@@ -8,7 +8,7 @@ use crate::api::catalogue::{Source, SourceKind};
 ///
 /// # Errors
 /// [`LocationError`].
-pub fn of_this_machine(source: &Source, base: &str) -> Result<Option<String>, LocationError> {
+pub fn local_location(source: &Source, base: &str) -> Result<Option<String>, LocationError> {
     let (location, is_local) = match source.kind() {
         Ok(SourceKind::Git(git)) => (git.remote.clone(), is_path(&git.remote)),
         Ok(SourceKind::Helm(helm)) => (helm.url.clone(), is_path(&helm.url)),

@@ -84,8 +84,8 @@ pub fn merge(
                 // 11.5).
                 version.merged_from = Some(MergedFrom {
                     catalogue: name(source),
-                    registry: source.spec.registry_of(&version).map(str::to_owned),
-                    signature: source.spec.signature_of(&version).cloned(),
+                    registry: source.spec.registry_for(&version).map(str::to_owned),
+                    signature: source.spec.signature_for(&version).cloned(),
                 });
                 merged.versions.push(version);
             }

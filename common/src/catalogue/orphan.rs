@@ -2,11 +2,11 @@
 
 use crate::api::catalogue::AddonCatalogue;
 use crate::api::installation::AddonInstallation;
-use crate::catalogue::{Catalogue, held_elsewhere, installed};
+use crate::catalogue::{Catalogue, describe_lost_entry, installed};
 
 /// Why the origin of an installation no longer exists.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
+pub enum MissingOrigin {
     /// There is no catalogue with this name.
     #[error("catalogue {catalogue} no longer exists")]
     Catalogue {
@@ -26,11 +26,11 @@ pub enum Lost {
 /// An installed version that its catalogue no longer offers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", match (catalogue, holder) {
-    (Some(name), Some(holder)) => held_elsewhere(holder, addon, version, name),
+    (Some(name), Some(holder)) => describe_lost_entry(holder, addon, version, name),
     (Some(name), None) => format!("catalogue {name} no longer has {addon} {version}"),
     (None, _) => format!("no catalogue has {addon} {version}"),
 })]
-pub struct Unlisted {
+pub struct UnlistedVersion {
     /// The name of the catalogue, or `None` if the installation names none.
     pub catalogue: Option<String>,
     /// The name of the add-on.
@@ -44,7 +44,10 @@ pub struct Unlisted {
 /// Returns what no longer exists of an installation's origin. Returns `None` if all of it exists, or if the origin is not a
 /// catalogue.
 #[must_use]
-pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option<Lost> {
+pub fn find_missing_origin(
+    record: &AddonInstallation,
+    catalogues: &[AddonCatalogue],
+) -> Option<MissingOrigin> {
     let reference = &record.spec.addon_ref;
     if reference.index.is_some() || reference.directory.is_some() {
         return None;
@@ -56,7 +59,7 @@ pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option
         .filter(|object| object.metadata.name.as_ref() == Some(wanted))
         .peekable();
     if named.peek().is_none() {
-        return Some(Lost::Catalogue {
+        return Some(MissingOrigin::Catalogue {
             catalogue: catalogue(),
         });
     }
@@ -64,7 +67,7 @@ pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option
     if addons.any(|addon| addon.name == reference.name) {
         return None;
     }
-    Some(Lost::Addon {
+    Some(MissingOrigin::Addon {
         catalogue: catalogue(),
         addon: reference.name.clone(),
     })
@@ -74,26 +77,26 @@ pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option
 /// `catalogue` holds the entries of all catalogues. An installation from an index is never unlisted, because an index lists only the
 /// newest versions.
 #[must_use]
-pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unlisted> {
+pub fn find_unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<UnlistedVersion> {
     let reference = &record.spec.addon_ref;
     if reference.index.is_some() || reference.directory.is_some() {
         return None;
     }
     let installed = record.installed()?;
     // A catalogue that cannot be read may still list the version.
-    let unread = catalogue.unread(&reference.name, reference.catalogue.as_deref());
-    if unread.is_some() || installed::entry(record, catalogue).is_some() {
+    let unread = catalogue.find_unread(&reference.name, reference.catalogue.as_deref());
+    if unread.is_some() || installed::find_installed(record, catalogue).is_some() {
         return None;
     }
     let version = match installed.version.as_str() {
         "" => &installed.id,
         version => version,
     };
-    Some(Unlisted {
+    Some(UnlistedVersion {
         catalogue: reference.catalogue.clone(),
         addon: reference.name.clone(),
         version: version.to_owned(),
-        holder: installed::lost(record, catalogue).map(|lost| lost.holder.clone()),
+        holder: installed::find_lost(record, catalogue).map(|lost| lost.holder.clone()),
     })
 }
 
@@ -124,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_version_that_its_catalogue_lost_is_unlisted() {
-        let catalogue = Catalogue::of_objects(&[team()]);
+        let catalogue = Catalogue::from_objects(&[team()]);
         let of_index = Some("https://example.org/i.yaml");
         for (name, index, version, expected) in [
             (Some("team"), None, Some("1.0.0"), None),
@@ -151,7 +154,7 @@ mod tests {
                 }),
                 ..AddonInstallationStatus::default()
             });
-            let found = unlisted(&record, &catalogue).map(|unlisted| unlisted.to_string());
+            let found = find_unlisted(&record, &catalogue).map(|unlisted| unlisted.to_string());
             assert_eq!(found.as_deref(), expected, "{name:?} {index:?} {version:?}");
         }
     }
@@ -160,7 +163,7 @@ mod tests {
     fn a_version_that_another_catalogue_holds_is_not_gone() {
         let mut other = team();
         other.metadata.name = Some("other".to_owned());
-        let catalogue = Catalogue::of_objects(&[team(), other]);
+        let catalogue = Catalogue::from_objects(&[team(), other]);
         let mut record = record("web", Some("team"), None);
         record.status = Some(AddonInstallationStatus {
             installed: Some(Installed {
@@ -170,11 +173,11 @@ mod tests {
             ..AddonInstallationStatus::default()
         });
         // Without a time of creation the first by name counts as the older one.
-        let found = unlisted(&record, &catalogue).map(|unlisted| unlisted.to_string());
+        let found = find_unlisted(&record, &catalogue).map(|unlisted| unlisted.to_string());
         let held = "catalogue other holds web 1.0.0, which catalogue team lists as well";
         assert_eq!(found.as_deref(), Some(held));
         record.spec.addon_ref.catalogue = None;
-        assert_eq!(unlisted(&record, &catalogue), None);
+        assert_eq!(find_unlisted(&record, &catalogue), None);
     }
 
     #[test]
@@ -196,7 +199,7 @@ mod tests {
                 Some("catalogue team no longer has shop"),
             ),
         ] {
-            let found = lost(&record(addon, catalogue, index), &[team()]);
+            let found = find_missing_origin(&record(addon, catalogue, index), &[team()]);
             let found = found.map(|lost| lost.to_string());
             assert_eq!(found.as_deref(), expected, "{addon} {catalogue:?}");
         }

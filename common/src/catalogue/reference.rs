@@ -11,7 +11,7 @@ use crate::api::catalogue::{Addon, AddonCatalogueSpec, CatalogueFrom};
     true => format!("{addon} is in the file and not among the names"),
     false => format!("{addon} is among the names and not in the file"),
 })]
-pub struct OtherNames {
+pub struct NamesMismatch {
     /// The first add-on that only one of them lists.
     pub addon: String,
     /// Whether the file lists it.
@@ -20,12 +20,12 @@ pub struct OtherNames {
 
 /// Returns the spec of a catalogue by reference to `content`.
 #[must_use]
-pub fn refer(
+pub fn to_reference(
     content: &AddonCatalogueSpec,
     digest: &str,
     revision: Option<String>,
 ) -> AddonCatalogueSpec {
-    let named = names(content).into_iter().map(|name| Addon {
+    let named = list_names(content).into_iter().map(|name| Addon {
         name: name.to_owned(),
         ..Addon::default()
     });
@@ -48,18 +48,21 @@ pub fn refer(
 ///
 /// # Errors
 /// [`OtherNames`].
-pub fn check(object: &AddonCatalogueSpec, content: &AddonCatalogueSpec) -> Result<(), OtherNames> {
-    let (listed, found) = (names(object), names(content));
+pub fn check(
+    object: &AddonCatalogueSpec,
+    content: &AddonCatalogueSpec,
+) -> Result<(), NamesMismatch> {
+    let (listed, found) = (list_names(object), list_names(content));
     match listed.symmetric_difference(&found).next() {
         None => Ok(()),
-        Some(&addon) => Err(OtherNames {
+        Some(&addon) => Err(NamesMismatch {
             addon: addon.to_owned(),
             is_in_file: found.contains(addon),
         }),
     }
 }
 
-fn names(spec: &AddonCatalogueSpec) -> BTreeSet<&str> {
+fn list_names(spec: &AddonCatalogueSpec) -> BTreeSet<&str> {
     spec.addons
         .iter()
         .map(|addon| addon.name.as_str())
@@ -86,7 +89,7 @@ mod tests {
     #[test]
     fn a_reference_holds_names_the_digest_and_the_revision() {
         let content = content(&["web", "api"]);
-        let object = refer(&content, &"a".repeat(64), Some("c0ffee".to_owned()));
+        let object = to_reference(&content, &"a".repeat(64), Some("c0ffee".to_owned()));
         let expected = json!({
             "class": "Core",
             "registry": "mirror",
@@ -98,7 +101,7 @@ mod tests {
             "addons": [{"name": "api", "versions": []}, {"name": "web", "versions": []}],
         });
         assert_eq!(serde_json::to_value(&object).unwrap(), expected);
-        let pinned = object.from.unwrap().pinned();
+        let pinned = object.from.unwrap().to_pinned_source();
         let git = json!({"git": {"remote": "https://h/r", "ref": {"commit": "c0ffee"}}});
         assert_eq!(serde_json::to_value(&pinned).unwrap(), git);
     }

@@ -6,7 +6,7 @@ use addons_versions::tolerant;
 
 /// The fields that the replacement rules compare, of an entry or of the record of an installed one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recorded<'a> {
+pub struct ReplacementKey<'a> {
     /// The version as written. An empty one is unreadable, not absent (`tests/golden/replaces.tsv`).
     pub version: Option<&'a str>,
     /// The kops id. Absent and empty are equal.
@@ -17,11 +17,11 @@ pub struct Recorded<'a> {
     pub generation: u32,
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> ReplacementKey<'a> {
     /// Creates the fields of one of our own objects, where an empty text means absent. The generation is the one that kops has
     /// written since it prunes.
     #[must_use]
-    pub fn of(version: &'a str, id: &'a str, manifest_hash: &'a str) -> Self {
+    pub fn new(version: &'a str, id: &'a str, manifest_hash: &'a str) -> Self {
         let some = |text: &'a str| (!text.is_empty()).then_some(text);
         Self {
             version: some(version),
@@ -36,7 +36,7 @@ impl<'a> Recorded<'a> {
 /// the versions are equal, another id or hash replaces. An unreadable version replaces only an entry without a version, and is
 /// replaced by any readable one.
 #[must_use]
-pub fn documented(old: Recorded<'_>, new: Recorded<'_>) -> bool {
+pub fn is_documented_replacement(old: ReplacementKey<'_>, new: ReplacementKey<'_>) -> bool {
     let (Some(old_version), Some(new_version)) = (old.version, new.version) else {
         return old.version.is_none() && new.version.is_some();
     };
@@ -48,7 +48,7 @@ pub fn documented(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     };
     match new_version.cmp_precedence(&old_version) {
         Ordering::Less => false,
-        Ordering::Equal => other_id_or_hash(old, new),
+        Ordering::Equal => has_other_id_or_hash(old, new),
         Ordering::Greater => true,
     }
 }
@@ -56,11 +56,11 @@ pub fn documented(old: Recorded<'_>, new: Recorded<'_>) -> bool {
 /// Whether `new` replaces `old` under the rules of kops 1.22 and later: another id or hash, else a higher generation. The version is
 /// not read.
 #[must_use]
-pub fn channels(old: Recorded<'_>, new: Recorded<'_>) -> bool {
-    other_id_or_hash(old, new) || new.generation > old.generation
+pub fn is_channels_replacement(old: ReplacementKey<'_>, new: ReplacementKey<'_>) -> bool {
+    has_other_id_or_hash(old, new) || new.generation > old.generation
 }
 
-fn other_id_or_hash(old: Recorded<'_>, new: Recorded<'_>) -> bool {
+fn has_other_id_or_hash(old: ReplacementKey<'_>, new: ReplacementKey<'_>) -> bool {
     old.id.unwrap_or_default() != new.id.unwrap_or_default()
         || old.manifest_hash.unwrap_or_default() != new.manifest_hash.unwrap_or_default()
 }
@@ -72,10 +72,10 @@ mod tests {
     /// Version, id and hash; an empty one is absent.
     type Columns = (&'static str, &'static str, &'static str);
 
-    fn recorded((version, id, hash): Columns, generation: u32) -> Recorded<'static> {
-        Recorded {
+    fn recorded((version, id, hash): Columns, generation: u32) -> ReplacementKey<'static> {
+        ReplacementKey {
             generation,
-            ..Recorded::of(version, id, hash)
+            ..ReplacementKey::new(version, id, hash)
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
             (("junk", "", ""), ("1.0.0", "", ""), true),
         ];
         for (old, new, expect) in rows {
-            let verdict = documented(recorded(old, 0), recorded(new, 0));
+            let verdict = is_documented_replacement(recorded(old, 0), recorded(new, 0));
             assert_eq!(verdict, expect, "{old:?} -> {new:?}");
         }
     }
@@ -122,7 +122,11 @@ mod tests {
         for (old, old_generation, new, new_generation, expect) in rows {
             let old = recorded(("9.99.0", "a", old), old_generation);
             let new = recorded(("1.0.0", "a", new), new_generation);
-            assert_eq!(channels(old, new), expect, "{old:?} -> {new:?}");
+            assert_eq!(
+                is_channels_replacement(old, new),
+                expect,
+                "{old:?} -> {new:?}"
+            );
         }
     }
 }

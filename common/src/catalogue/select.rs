@@ -5,20 +5,20 @@ use std::fmt;
 use semver::Version;
 use serde::Serialize;
 
-use super::{Catalogue, Entry, Origin, replaces};
+use super::{Catalogue, CatalogueEntry, Origin, replaces};
 use crate::api::rules::RuleSet;
 use addons_versions::tolerant;
 
 mod fit;
 mod rank;
 
-pub use fit::misfit;
-use rank::Rank;
+pub use fit::find_misfit;
+use rank::EntryRank;
 
 /// The rules that choose between entries, and decide whether an installed one is due (semantics 11.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Rules {
+pub enum SelectionRules {
     /// Documented rules if the chosen entry has a version, otherwise channels rules.
     #[default]
     Auto,
@@ -28,10 +28,10 @@ pub enum Rules {
     Channels,
 }
 
-impl Rules {
+impl SelectionRules {
     /// Returns the rules as a record stores them. A [`Selection`] never has `Auto`.
     #[must_use]
-    pub fn recorded(self) -> RuleSet {
+    pub fn to_rule_set(self) -> RuleSet {
         match self {
             Self::Documented => RuleSet::Documented,
             Self::Channels | Self::Auto => RuleSet::Channels,
@@ -39,7 +39,7 @@ impl Rules {
     }
 }
 
-impl From<RuleSet> for Rules {
+impl From<RuleSet> for SelectionRules {
     fn from(rules: RuleSet) -> Self {
         match rules {
             RuleSet::Documented => Self::Documented,
@@ -50,7 +50,7 @@ impl From<RuleSet> for Rules {
 
 /// A request for an entry of an add-on.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Request<'a> {
+pub struct EntryRequest<'a> {
     /// The name of the add-on.
     pub addon: &'a str,
     /// The exact version, compared tolerantly.
@@ -63,7 +63,7 @@ pub struct Request<'a> {
 
 /// The cluster that an entry must fit.
 #[derive(Clone, Debug, Default)]
-pub struct ClusterFacts {
+pub struct ClusterVersions {
     /// The version of Kubernetes, without its pre-release. If it is unknown, every range matches.
     pub kubernetes: Option<Version>,
     /// The version of KKP. If it is unknown, every constraint matches.
@@ -72,13 +72,13 @@ pub struct ClusterFacts {
 
 /// A [`Selection`] that borrows its entries.
 #[derive(Clone, Debug)]
-pub struct Choice<'a> {
+pub struct BorrowedSelection<'a> {
     /// The chosen entry.
-    pub chosen: Option<&'a Entry>,
+    pub chosen: Option<&'a CatalogueEntry>,
     /// The rules that were applied: never `Auto`.
-    pub rules: Rules,
+    pub rules: SelectionRules,
     /// Every rejected entry of the add-on, best first.
-    pub rejections: Vec<(&'a Entry, Reason)>,
+    pub rejections: Vec<(&'a CatalogueEntry, RejectionReason)>,
     /// Ties and unreadable ranges.
     pub warnings: Vec<String>,
 }
@@ -88,9 +88,9 @@ pub struct Choice<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct Selection {
     /// The chosen entry, or `None` if nothing fits.
-    pub chosen: Option<Entry>,
+    pub chosen: Option<CatalogueEntry>,
     /// The rules that were applied: never `Auto`.
-    pub rules: Rules,
+    pub rules: SelectionRules,
     /// Every rejected entry of the add-on, best first.
     pub rejections: Vec<Rejection>,
     /// Ties and unreadable ranges.
@@ -102,15 +102,15 @@ pub struct Selection {
 #[serde(rename_all = "camelCase")]
 pub struct Rejection {
     /// The entry.
-    pub entry: Entry,
+    pub entry: CatalogueEntry,
     /// Why it was rejected. Its `Display` is the text that `show` prints.
-    pub reason: Reason,
+    pub reason: RejectionReason,
 }
 
 /// Why an entry was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Reason {
+pub enum RejectionReason {
     /// `kubernetesVersion <1.30.0 does not match 1.36.3`
     DoesNotMatch {
         /// `kubernetesVersion`, `k8sVersion` or `kkpVersion`.
@@ -145,7 +145,7 @@ pub enum Reason {
     EarlierEntryWins,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for RejectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DoesNotMatch {
@@ -175,7 +175,7 @@ impl Selection {
     pub fn newest_misfit(&self) -> Option<&Rejection> {
         self.rejections
             .iter()
-            .find(|rejection| matches!(rejection.reason, Reason::DoesNotMatch { .. }))
+            .find(|rejection| matches!(rejection.reason, RejectionReason::DoesNotMatch { .. }))
     }
 }
 
@@ -185,9 +185,9 @@ impl Selection {
 #[must_use]
 pub fn select(
     catalogue: &Catalogue,
-    request: &Request<'_>,
-    facts: &ClusterFacts,
-    rules: Rules,
+    request: &EntryRequest<'_>,
+    facts: &ClusterVersions,
+    rules: SelectionRules,
 ) -> Selection {
     let choice = choose(&catalogue.entries, request, facts, rules);
     let rejections = choice.rejections.into_iter();
@@ -206,26 +206,26 @@ pub fn select(
 /// Like [`select`], but borrows the entries instead of copying them.
 #[must_use]
 pub fn choose<'a>(
-    entries: impl IntoIterator<Item = &'a Entry>,
-    request: &Request<'_>,
-    facts: &ClusterFacts,
-    rules: Rules,
-) -> Choice<'a> {
+    entries: impl IntoIterator<Item = &'a CatalogueEntry>,
+    request: &EntryRequest<'_>,
+    facts: &ClusterVersions,
+    rules: SelectionRules,
+) -> BorrowedSelection<'a> {
     let mut fitting = Vec::new();
     let mut rejected = Vec::new();
     let mut warnings = Vec::new();
     let entries = entries.into_iter().enumerate();
     for (position, entry) in entries.filter(|(_, entry)| entry.addon == request.addon) {
-        let candidate = Candidate::new(entry, position);
+        let candidate = EntryCandidate::new(entry, position);
         let reason = if request.asks_for(entry) {
-            misfit(&entry.version.constraints, facts)
+            find_misfit(&entry.version.constraints, facts)
         } else {
-            Some(Reason::NotAskedFor)
+            Some(RejectionReason::NotAskedFor)
         };
         match reason {
             None => fitting.push(candidate),
             Some(reason) => {
-                if let Reason::UnreadableRange { .. } = reason {
+                if let RejectionReason::UnreadableRange { .. } = reason {
                     warnings.push(format!("{}: {}: {reason}", entry.origin, entry.place));
                 }
                 rejected.push((candidate, reason));
@@ -233,16 +233,18 @@ pub fn choose<'a>(
         }
     }
     let rules = match rules {
-        Rules::Auto if fitting.iter().any(|one| one.rank > Rank::Unversioned) => Rules::Documented,
-        Rules::Auto => Rules::Channels,
+        SelectionRules::Auto if fitting.iter().any(|one| one.rank > EntryRank::Unversioned) => {
+            SelectionRules::Documented
+        }
+        SelectionRules::Auto => SelectionRules::Channels,
         forced => forced,
     };
-    let best = best(&fitting, rules).map(|index| fitting.remove(index));
+    let best = find_best(&fitting, rules).map(|index| fitting.remove(index));
     if let Some(best) = &best {
         let ties = fitting.iter().filter(|other| other.rank == best.rank);
         let ties = ties.count();
-        if ties > 0 && rules == Rules::Documented {
-            warnings.push(tie(best.entry, ties));
+        if ties > 0 && rules == SelectionRules::Documented {
+            warnings.push(tie_warning(best.entry, ties));
         }
         let passed_over = fitting.into_iter().map(|other| {
             let reason = best.reason_against(&other, rules);
@@ -253,7 +255,7 @@ pub fn choose<'a>(
     rejected.sort_by(|(a, _), (b, _)| (&b.rank, b.position).cmp(&(&a.rank, a.position)));
     let rejections = rejected.into_iter();
     let rejections = rejections.map(|(candidate, reason)| (candidate.entry, reason));
-    Choice {
+    BorrowedSelection {
         chosen: best.map(|best| best.entry),
         rules,
         rejections: rejections.collect(),
@@ -262,13 +264,16 @@ pub fn choose<'a>(
 }
 
 /// Returns the index of the best candidate. Of equal ones, the last one wins.
-fn best(fitting: &[Candidate<'_>], rules: Rules) -> Option<usize> {
+fn find_best(fitting: &[EntryCandidate<'_>], rules: SelectionRules) -> Option<usize> {
     let candidates = fitting.iter().enumerate();
-    let best = if rules == Rules::Channels {
+    let best = if rules == SelectionRules::Channels {
         // As in kops, a later candidate wins if its id or hash differs; otherwise the first one stays.
         candidates.reduce(|kept, later| {
-            let (old, new) = (kept.1.entry.recorded(), later.1.entry.recorded());
-            if replaces::channels(old, new) {
+            let (old, new) = (
+                kept.1.entry.replacement_key(),
+                later.1.entry.replacement_key(),
+            );
+            if replaces::is_channels_replacement(old, new) {
                 later
             } else {
                 kept
@@ -281,7 +286,7 @@ fn best(fitting: &[Candidate<'_>], rules: Rules) -> Option<usize> {
 }
 
 /// Returns the warning about several entries with the chosen version.
-fn tie(best: &Entry, others: usize) -> String {
+fn tie_warning(best: &CatalogueEntry, others: usize) -> String {
     let version = match best.version.version.as_str() {
         "" => "without version",
         version => version,
@@ -296,14 +301,14 @@ fn tie(best: &Entry, others: usize) -> String {
     )
 }
 
-impl Request<'_> {
+impl EntryRequest<'_> {
     /// Whether `entry` has the requested version, id and catalogue. A missing or empty field matches any.
-    fn asks_for(&self, entry: &Entry) -> bool {
+    fn asks_for(&self, entry: &CatalogueEntry) -> bool {
         let wants = |wish: Option<&str>, is_met: &dyn Fn(&str) -> bool| {
             wish.filter(|wish| !wish.is_empty()).is_none_or(is_met)
         };
         wants(self.version, &|wish| {
-            tolerant::same(wish, &entry.version.version)
+            tolerant::is_same(wish, &entry.version.version)
         }) && wants(self.id, &|wish| wish == entry.version.id)
             && wants(
                 self.catalogue,
@@ -313,35 +318,35 @@ impl Request<'_> {
 }
 
 /// An entry with the requested name, and its rank.
-struct Candidate<'a> {
-    entry: &'a Entry,
-    rank: Rank,
+struct EntryCandidate<'a> {
+    entry: &'a CatalogueEntry,
+    rank: EntryRank,
     /// The position in the catalogue.
     position: usize,
 }
 
-impl<'a> Candidate<'a> {
-    fn new(entry: &'a Entry, position: usize) -> Self {
+impl<'a> EntryCandidate<'a> {
+    fn new(entry: &'a CatalogueEntry, position: usize) -> Self {
         Self {
             entry,
-            rank: Rank::of(&entry.version.version),
+            rank: EntryRank::new(&entry.version.version),
             position,
         }
     }
 
     /// Returns why `other` was rejected in favour of this candidate.
-    fn reason_against(&self, other: &Self, rules: Rules) -> Reason {
+    fn reason_against(&self, other: &Self, rules: SelectionRules) -> RejectionReason {
         let version = &self.entry.version;
-        if rules != Rules::Channels && other.rank != self.rank {
-            Reason::Newer {
+        if rules != SelectionRules::Channels && other.rank != self.rank {
+            RejectionReason::Newer {
                 than: version.version.clone(),
             }
         } else if other.position < self.position {
-            Reason::LaterEntryWins {
+            RejectionReason::LaterEntryWins {
                 id: version.id.clone(),
             }
         } else {
-            Reason::EarlierEntryWins
+            RejectionReason::EarlierEntryWins
         }
     }
 }

@@ -13,7 +13,7 @@ const NAMED: usize = 3;
     "it takes {:.1} MiB, and an object of a cluster at most {} MiB; the largest entries are {}",
     mebibytes(*bytes), MAX_BYTES >> 20, largest.join(", ")
 )]
-pub struct TooLarge {
+pub struct CatalogueTooLarge {
     /// The size of the catalogue.
     pub bytes: usize,
     /// The largest entries, such as `web 1.0.0 (0.6 MiB)`, the largest first.
@@ -24,7 +24,7 @@ pub struct TooLarge {
 ///
 /// # Errors
 /// [`TooLarge`].
-pub fn check(spec: &AddonCatalogueSpec) -> Result<(), TooLarge> {
+pub fn check(spec: &AddonCatalogueSpec) -> Result<(), CatalogueTooLarge> {
     let bytes = size(spec);
     if bytes <= MAX_BYTES {
         return Ok(());
@@ -40,7 +40,7 @@ pub fn check(spec: &AddonCatalogueSpec) -> Result<(), TooLarge> {
     let largest = entries.iter().take(NAMED);
     let largest =
         largest.map(|(bytes, name)| format!("{} ({:.1} MiB)", name.trim_end(), mebibytes(*bytes)));
-    Err(TooLarge {
+    Err(CatalogueTooLarge {
         bytes,
         largest: largest.collect(),
     })

@@ -1,11 +1,11 @@
 //! Catalogues whose entries are unknown, because the object or the referenced file cannot be read.
 
-use super::{held, is_copy, offering};
+use super::{held, is_copy, split_offering};
 use crate::api::catalogue::{AddonCatalogue, CatalogueClass};
 
 /// A catalogue that cannot be read, or whose referenced file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadCatalogue {
     /// The name of the catalogue.
     pub catalogue: String,
     /// The class of the catalogue.
@@ -18,7 +18,7 @@ pub struct Unread {
     pub why: String,
 }
 
-impl Unread {
+impl UnreadCatalogue {
     /// Whether `catalogue` loses the entries that both list to this one.
     #[must_use]
     pub fn takes_from(&self, catalogue: &str) -> bool {
@@ -28,14 +28,14 @@ impl Unread {
 
 /// Returns the names of the sources that lose the entries they share with `catalogue`. A copy takes nothing from a source.
 #[must_use]
-pub fn losers(catalogue: &AddonCatalogue, objects: &[AddonCatalogue]) -> Vec<String> {
+pub fn list_losers(catalogue: &AddonCatalogue, objects: &[AddonCatalogue]) -> Vec<String> {
     if is_copy(&catalogue.metadata) {
         return Vec::new();
     }
-    let (_, sources) = offering(objects);
+    let (_, sources) = split_offering(objects);
     let is_later = |other: &&AddonCatalogue| {
         let (first, second) = (&catalogue.metadata, &other.metadata);
-        held::precedence((first, catalogue.spec.class), (second, other.spec.class)).is_lt()
+        held::compare_precedence((first, catalogue.spec.class), (second, other.spec.class)).is_lt()
     };
     let later = sources.into_iter().filter(is_later);
     later

@@ -27,7 +27,7 @@ const DEFAULT: [&str; 16] = [
 
 /// Group and kind of one line of the list. The version is not compared, because an object is the same in all of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Allowed {
+pub struct AllowedKind {
     group: String,
     kind: String,
 }
@@ -39,7 +39,7 @@ pub struct Allowed {
 )]
 pub struct NotAKind(String);
 
-impl FromStr for Allowed {
+impl FromStr for AllowedKind {
     type Err = NotAKind;
 
     fn from_str(text: &str) -> Result<Self, NotAKind> {
@@ -60,17 +60,17 @@ impl FromStr for Allowed {
 
 /// The kinds that may be pruned. Without a list, every kind may be pruned, within the limits of semantics 7.3.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllowList(Option<BTreeSet<Allowed>>);
+pub struct AllowList(Option<BTreeSet<AllowedKind>>);
 
 impl AllowList {
     /// Creates the list as the addon-manager does: `replaced` takes the place of its default list, and `extra` is added to either. If
     /// neither is given, every kind may be pruned.
     #[must_use]
-    pub fn new(replaced: &[Allowed], extra: &[Allowed]) -> Self {
+    pub fn new(replaced: &[AllowedKind], extra: &[AllowedKind]) -> Self {
         if replaced.is_empty() && extra.is_empty() {
             return Self(None);
         }
-        let mut kinds: BTreeSet<Allowed> = replaced.iter().cloned().collect();
+        let mut kinds: BTreeSet<AllowedKind> = replaced.iter().cloned().collect();
         if replaced.is_empty() {
             kinds.extend(DEFAULT.iter().filter_map(|kind| kind.parse().ok()));
         }
@@ -84,7 +84,7 @@ impl AllowList {
         let Some(kinds) = &self.0 else {
             return true;
         };
-        kinds.contains(&Allowed {
+        kinds.contains(&AllowedKind {
             group: key.group.clone(),
             kind: key.kind.clone(),
         })
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    fn kinds(text: &str) -> Vec<Allowed> {
+    fn kinds(text: &str) -> Vec<AllowedKind> {
         text.split_whitespace()
             .map(|kind| kind.parse().unwrap())
             .collect()
@@ -148,7 +148,7 @@ mod tests {
             "core/v1/",
             "a/b/c/d",
         ] {
-            assert!(text.parse::<Allowed>().is_err(), "{text}");
+            assert!(text.parse::<AllowedKind>().is_err(), "{text}");
         }
     }
 }

@@ -14,25 +14,25 @@ pub const LABELS: [&str; 2] = [LABEL_MODE, CLUSTER_SERVICE];
 
 /// What `sync` does with an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum ObjectClass {
     /// Restored, updated, and pruned when its manifest is deleted.
     Reconcile,
     /// Created whenever it is missing, never changed or pruned.
     EnsureExists,
     /// Not applied.
-    Ignored(Unmanaged),
+    Ignored(UnmanagedReason),
 }
 
 /// Why an object is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unmanaged {
+pub enum UnmanagedReason {
     /// It has none of the labels.
     NoLabel,
     /// Its class is unknown.
     OtherMode(String),
 }
 
-impl fmt::Display for Unmanaged {
+impl fmt::Display for UnmanagedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLabel => write!(f, "it has no label {LABEL_MODE}"),
@@ -46,18 +46,18 @@ impl fmt::Display for Unmanaged {
 
 /// Returns the class of an object. With `all`, an object without a label is reconciled.
 #[must_use]
-pub fn class(object: &Value, all: bool) -> Class {
+pub fn read_class(object: &Value, all: bool) -> ObjectClass {
     let labels = object.pointer("/metadata/labels");
     let label = |name: &str| labels.and_then(|labels| labels.get(name)?.as_str());
     let is_service = label(CLUSTER_SERVICE) == Some("true");
     match label(LABEL_MODE) {
-        Some("Reconcile") => Class::Reconcile,
-        Some(MODE_ENSURE_EXISTS) => Class::EnsureExists,
+        Some("Reconcile") => ObjectClass::Reconcile,
+        Some(MODE_ENSURE_EXISTS) => ObjectClass::EnsureExists,
         // The addon-manager selects objects with the label of 2015 whatever their class, except EnsureExists.
-        _ if is_service => Class::Reconcile,
-        Some(other) => Class::Ignored(Unmanaged::OtherMode(other.to_owned())),
-        None if all => Class::Reconcile,
-        None => Class::Ignored(Unmanaged::NoLabel),
+        _ if is_service => ObjectClass::Reconcile,
+        Some(other) => ObjectClass::Ignored(UnmanagedReason::OtherMode(other.to_owned())),
+        None if all => ObjectClass::Reconcile,
+        None => ObjectClass::Ignored(UnmanagedReason::NoLabel),
     }
 }
 
@@ -69,36 +69,46 @@ mod tests {
 
     #[test]
     fn labels_and_classes() {
-        let other = |mode: &str| Class::Ignored(Unmanaged::OtherMode(mode.to_owned()));
-        let none = Class::Ignored(Unmanaged::NoLabel);
+        let other = |mode: &str| ObjectClass::Ignored(UnmanagedReason::OtherMode(mode.to_owned()));
+        let none = ObjectClass::Ignored(UnmanagedReason::NoLabel);
         // (mode, cluster-service, class, class with `all`)
         for (mode, service, expected, of_all) in [
-            (Some("Reconcile"), None, Class::Reconcile, Class::Reconcile),
+            (
+                Some("Reconcile"),
+                None,
+                ObjectClass::Reconcile,
+                ObjectClass::Reconcile,
+            ),
             (
                 Some("Reconcile"),
                 Some("true"),
-                Class::Reconcile,
-                Class::Reconcile,
+                ObjectClass::Reconcile,
+                ObjectClass::Reconcile,
             ),
             (
                 Some("EnsureExists"),
                 None,
-                Class::EnsureExists,
-                Class::EnsureExists,
+                ObjectClass::EnsureExists,
+                ObjectClass::EnsureExists,
             ),
             (
                 Some("EnsureExists"),
                 Some("true"),
-                Class::EnsureExists,
-                Class::EnsureExists,
+                ObjectClass::EnsureExists,
+                ObjectClass::EnsureExists,
             ),
-            (None, Some("true"), Class::Reconcile, Class::Reconcile),
-            (None, Some("false"), none.clone(), Class::Reconcile),
+            (
+                None,
+                Some("true"),
+                ObjectClass::Reconcile,
+                ObjectClass::Reconcile,
+            ),
+            (None, Some("false"), none.clone(), ObjectClass::Reconcile),
             (
                 Some("Ignore"),
                 Some("true"),
-                Class::Reconcile,
-                Class::Reconcile,
+                ObjectClass::Reconcile,
+                ObjectClass::Reconcile,
             ),
             (Some("Ignore"), None, other("Ignore"), other("Ignore")),
             (
@@ -107,7 +117,7 @@ mod tests {
                 other("reconcile"),
                 other("reconcile"),
             ),
-            (None, None, none, Class::Reconcile),
+            (None, None, none, ObjectClass::Reconcile),
         ] {
             let mut labels = json!({});
             for (name, value) in [(LABEL_MODE, mode), (CLUSTER_SERVICE, service)] {
@@ -116,9 +126,12 @@ mod tests {
                 }
             }
             let object = json!({"metadata": {"labels": labels}});
-            assert_eq!(class(&object, false), expected, "{object}");
-            assert_eq!(class(&object, true), of_all, "{object}");
+            assert_eq!(read_class(&object, false), expected, "{object}");
+            assert_eq!(read_class(&object, true), of_all, "{object}");
         }
-        assert_eq!(class(&json!({"metadata": {}}), true), Class::Reconcile);
+        assert_eq!(
+            read_class(&json!({"metadata": {}}), true),
+            ObjectClass::Reconcile
+        );
     }
 }

@@ -13,7 +13,7 @@ pub const VERSIONED: [(&str, &str); 4] = [
 /// Splits the name of an object into basename and version. A version begins with a digit, or with `v` and a digit, and contains no
 /// `-`. A name without a version is its own basename: `kube-dns` is not version `dns` of `kube`.
 #[must_use]
-pub fn split(key: &ObjectKey) -> (&str, Option<&str>) {
+pub fn split_name(key: &ObjectKey) -> (&str, Option<&str>) {
     let kind = (key.group.as_str(), key.kind.as_str());
     let parts = key.name.rsplit_once('-');
     match parts.filter(|(basename, version)| {
@@ -32,8 +32,8 @@ fn is_version(text: &str) -> bool {
 /// Whether an object is another version of `wanted`, with the same kind, namespace and basename.
 #[must_use]
 pub fn is_other_version(key: &ObjectKey, wanted: &ObjectKey) -> bool {
-    let (basename, version) = split(key);
-    let (wanted_basename, wanted_version) = split(wanted);
+    let (basename, version) = split_name(key);
+    let (wanted_basename, wanted_version) = split_name(wanted);
     key.kind == wanted.kind
         && key.namespace == wanted.namespace
         && basename == wanted_basename
@@ -100,7 +100,7 @@ mod tests {
             ("Deployment", "web-v", ("web-v", None)),
         ] {
             assert_eq!(
-                split(&key(kind, "kube-system", name)),
+                split_name(&key(kind, "kube-system", name)),
                 expected,
                 "{kind} {name}"
             );

@@ -1,10 +1,10 @@
-use super::gone::{Gone, gone};
+use super::gone::{RemovedInstallations, find_removed};
 use super::*;
 
 const ROOT: &str = "/etc/kubernetes/addons";
 
-fn file(path: &str, text: &str) -> File {
-    File {
+fn file(path: &str, text: &str) -> DirectoryFile {
+    DirectoryFile {
         path: path.to_owned(),
         content: Ok(text.as_bytes().to_vec()),
         is_changing: false,
@@ -25,18 +25,18 @@ fn reconciled(name: &str) -> String {
     )
 }
 
-fn read(files: Vec<File>) -> Directory {
-    super::read(ROOT, files, &Options::default())
+fn read(files: Vec<DirectoryFile>) -> Directory {
+    super::read(ROOT, files, &DirectoryOptions::default())
 }
 
-fn names(addon: &Addon) -> Vec<&str> {
+fn names(addon: &DirectoryEntry) -> Vec<&str> {
     let objects = addon.manifests.iter();
     objects
         .map(|manifest| manifest.object["metadata"]["name"].as_str().unwrap())
         .collect()
 }
 
-fn problems(addon: &Addon) -> String {
+fn problems(addon: &DirectoryEntry) -> String {
     let lines = addon.problems.iter();
     lines.map(|problem| format!("{problem}\n")).collect()
 }
@@ -128,15 +128,15 @@ fn unlabelled_objects_are_ignored_and_held() {
     let directory = read(vec![file("a.yaml", &text)]);
     let addon = &directory.addons[0];
     assert_eq!(names(addon), ["kept"]);
-    let why = addon.holds(&key("bare")).unwrap();
+    let why = addon.reason_to_keep(&key("bare")).unwrap();
     assert_eq!(
         why,
         format!("{ROOT}/a.yaml:1: it has no label addonmanager.kubernetes.io/mode")
     );
-    assert_eq!(addon.holds(&key("other")), None);
-    let options = Options {
+    assert_eq!(addon.reason_to_keep(&key("other")), None);
+    let options = DirectoryOptions {
         all: true,
-        ..Options::default()
+        ..DirectoryOptions::default()
     };
     let all = super::read(ROOT, vec![file("a.yaml", &text)], &options);
     assert_eq!(names(&all.addons[0]), ["bare", "kept"]);
@@ -160,11 +160,11 @@ fn a_bare_true_counts_as_text_with_a_warning() {
 #[test]
 fn what_cannot_be_read_holds_what_it_may_define() {
     let good = || file("a/good.yaml", &reconciled("good"));
-    let unreadable = File {
+    let unreadable = DirectoryFile {
         content: Err("permission denied".to_owned()),
         ..file("a/bad.yaml", "")
     };
-    let changing = File {
+    let changing = DirectoryFile {
         is_changing: true,
         ..file("a/late.yaml", &reconciled("late"))
     };
@@ -184,13 +184,13 @@ fn what_cannot_be_read_holds_what_it_may_define() {
         assert!(problems(addon).contains(problem), "{}", problems(addon));
         assert_eq!(addon.is_left_alone(), left_alone, "{problem}");
         assert!(names(addon).contains(&"good"), "{problem}");
-        assert!(addon.holds(&key("gone")).is_some(), "{problem}");
-        assert!(other.problems.is_empty() && other.holds(&key("gone")).is_none());
+        assert!(addon.reason_to_keep(&key("gone")).is_some(), "{problem}");
+        assert!(other.problems.is_empty() && other.reason_to_keep(&key("gone")).is_none());
     }
     // Comments are a manifest without objects.
     let directory = read(vec![file("a.yaml", "# nothing\n")]);
     assert!(directory.addons[0].problems.is_empty());
-    assert_eq!(directory.addons[0].holds(&key("gone")), None);
+    assert_eq!(directory.addons[0].reason_to_keep(&key("gone")), None);
 }
 
 #[test]
@@ -228,8 +228,8 @@ fn two_files_that_define_one_object_are_named() {
         assert_eq!(problems(addon), expected);
         assert!(!addon.is_left_alone());
         assert_eq!(names(addon), [rest]);
-        assert!(addon.holds(&key("x")).is_some());
-        assert_eq!(addon.holds(&key("y")), None);
+        assert!(addon.reason_to_keep(&key("x")).is_some());
+        assert_eq!(addon.reason_to_keep(&key("y")), None);
     }
     // The same text twice in one add-on is taken once.
     let twice = read(vec![
@@ -288,7 +288,7 @@ fn what_is_gone() {
     let names = ["a", "b", "c", "d"];
     let of = |files: &[&str]| {
         let files = files.iter().map(|path| file(path, "a: ["));
-        gone(&read(files.collect()), names)
+        find_removed(&read(files.collect()), names)
     };
     for (files, expected, is_most) in [
         (
@@ -302,19 +302,23 @@ fn what_is_gone() {
     ] {
         let found = of(files);
         let expected: Vec<String> = expected.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!((found.names.clone(), found.of), (expected, 4), "{files:?}");
-        assert_eq!(found.is_most(), is_most, "{files:?}");
+        assert_eq!(
+            (found.names.clone(), found.total),
+            (expected, 4),
+            "{files:?}"
+        );
+        assert_eq!(found.is_majority(), is_most, "{files:?}");
     }
-    assert!(!Gone::default().is_most());
+    assert!(!RemovedInstallations::default().is_majority());
 }
 
 /// A change of a file is a change of the digest, and so is a file that cannot be read any more.
 #[test]
 fn digests() {
-    let of = |files: Vec<File>| read(files).addons[0].digest.clone();
+    let of = |files: Vec<DirectoryFile>| read(files).addons[0].digest.clone();
     let one = of(vec![file("a/1.yaml", &reconciled("x"))]);
     assert_eq!(one, of(vec![file("a/1.yaml", &reconciled("x"))]));
-    let unreadable = File {
+    let unreadable = DirectoryFile {
         content: Err("gone".to_owned()),
         ..file("a/1.yaml", "")
     };

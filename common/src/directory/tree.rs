@@ -1,13 +1,13 @@
 //! Compares the files of a directory on several machines.
 
-use super::File;
+use super::DirectoryFile;
 use crate::api::names::hex_prefix;
 use crate::manifest::digest::sha256;
 
 /// Returns a digest of all files, which are sorted by path. Returns `None` if a file cannot be read, is empty, or is still being
 /// written.
 #[must_use]
-pub fn digest(files: &[File]) -> Option<String> {
+pub fn digest(files: &[DirectoryFile]) -> Option<String> {
     let mut text = String::new();
     for file in files {
         let bytes = file.content.as_deref().ok()?;
@@ -23,8 +23,8 @@ pub fn digest(files: &[File]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn file(path: &str, content: Result<&str, &str>) -> File {
-        File {
+    fn file(path: &str, content: Result<&str, &str>) -> DirectoryFile {
+        DirectoryFile {
             path: path.to_owned(),
             content: content
                 .map(|text| text.as_bytes().to_vec())
@@ -55,7 +55,7 @@ mod tests {
             assert_eq!(other.is_some(), is_whole, "{files:?}");
             assert_ne!(other, base, "{files:?}");
         }
-        let changing = File {
+        let changing = DirectoryFile {
             is_changing: true,
             ..file("a.yaml", Ok("a"))
         };

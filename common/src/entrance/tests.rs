@@ -34,7 +34,7 @@ fn reserved_keys_are_found_however_they_are_written() {
         (r#"{"a"#.into(), false),
     ] {
         let checked = check(text.as_bytes(), MAX_DEPTH);
-        assert_eq!(checked == Err(Refused::Key), is_refused, "{text}");
+        assert_eq!(checked == Err(BoundsError::Key), is_refused, "{text}");
         assert_eq!(
             from_str::<Value>(&text).is_ok(),
             !is_refused && text.len() > 3,
@@ -49,7 +49,7 @@ fn what_is_read_is_bounded() {
     assert_eq!(check(deepest.as_bytes(), MAX_DEPTH), Ok(()));
     assert!(from_str::<Value>(&deepest).is_ok());
     let deeper = nested(MAX_DEPTH + 1);
-    let refused = Refused::Depth {
+    let refused = BoundsError::Depth {
         levels: MAX_DEPTH + 1,
         most: MAX_DEPTH,
     };
@@ -57,7 +57,7 @@ fn what_is_read_is_bounded() {
     let error = from_slice::<Value>(deeper.as_bytes()).unwrap_err();
     assert_eq!(error.to_string(), refused.to_string());
     let many = format!("[{}0]", "0,".repeat(MAX_NODES));
-    assert_eq!(check(many.as_bytes(), MAX_DEPTH), Err(Refused::Nodes));
+    assert_eq!(check(many.as_bytes(), MAX_DEPTH), Err(BoundsError::Nodes));
     // Brackets in texts are none.
     assert_eq!(check(br#"["[[[[\"[[[["]"#, 1), Ok(()));
 }
@@ -68,34 +68,40 @@ fn one_object_of_a_list_says_nothing_of_the_others() {
         r#"{{"metadata":null,"items":[{{"metadata":{{"name":"a"}}}},{{"kind":"Thing","metadata":{{"name":"b","namespace":"c"}},"spec":{}}}]}}"#,
         nested(5000)
     );
-    let list = list::<Option<String>>(text.as_bytes()).unwrap();
+    let list = read_list::<Option<String>>(text.as_bytes()).unwrap();
     let items = list.items;
     assert!(from_str::<Value>(items[0].get()).is_ok());
     assert!(from_str::<Value>(items[1].get()).is_err());
-    assert_eq!(Named::of(items[1].get()).to_string(), "Thing c/b");
-    let none = super::list::<Option<String>>(br#"{"items":null}"#).unwrap();
+    assert_eq!(ObjectName::read(items[1].get()).to_string(), "Thing c/b");
+    let none = super::read_list::<Option<String>>(br#"{"items":null}"#).unwrap();
     assert!(none.items.is_empty());
 }
 
 #[test]
 fn what_is_one_of_many_is_reduced_to_its_metadata() {
     let whole = r#"{"metadata":{"name":"a"},"spec":1}"#;
-    let read = object(whole).unwrap();
-    assert_eq!((reduced(&read), read["spec"].clone()), (None, json!(1)));
+    let read = read_object(whole).unwrap();
+    assert_eq!(
+        (reduced_reason(&read), read["spec"].clone()),
+        (None, json!(1))
+    );
     let entry = |fields: &str| format!(r#"{{"manager":"m","fieldsV1":{fields}}}"#);
     let managers = [entry("{}"), entry(&nested(200))].join(",");
     let text = format!(
         r#"{{"kind":"Thing","metadata":{{"name":"a","uid":"u","finalizers":["f"],"labels":{{"l":"1"}},"managedFields":[{managers}]}},"spec":{}}}"#,
         nested(200)
     );
-    let read = object(&text).unwrap();
-    assert!(reduced(&read).unwrap().contains("levels deep"), "{read}");
+    let read = read_object(&text).unwrap();
+    assert!(
+        reduced_reason(&read).unwrap().contains("levels deep"),
+        "{read}"
+    );
     assert_eq!(read["metadata"]["finalizers"], json!(["f"]));
     assert_eq!(read["metadata"]["labels"]["l"], "1");
     let managers = read["metadata"]["managedFields"].as_array().unwrap();
     assert_eq!(managers.len(), 1);
     assert!(read.get("spec").is_none());
-    assert!(object("{").is_err());
+    assert!(read_object("{").is_err());
 }
 
 /// The stack does not grow with what others write, wherever it is read. Frames of a build for tests are larger than those of a release.
@@ -115,11 +121,11 @@ fn no_text_uses_up_a_stack() {
         ] {
             let _ = from_str::<Value>(&text);
             let _ = from_slice::<Value>(text.as_bytes());
-            let _ = outline::<Named>(text.as_bytes());
-            let _ = object(&text);
-            let _ = list::<Option<String>>(text.as_bytes());
+            let _ = read_outline::<ObjectName>(text.as_bytes());
+            let _ = read_object(&text);
+            let _ = read_list::<Option<String>>(text.as_bytes());
             let inside = format!(r#"{{"metadata":{{"name":"a"}},"items":[{text}]}}"#);
-            let _ = list::<Option<String>>(inside.as_bytes());
+            let _ = read_list::<Option<String>>(inside.as_bytes());
         }
     };
     let thread = std::thread::Builder::new().stack_size(STACK);
@@ -140,6 +146,6 @@ fn what_looks_like_a_node_inside_of_a_text_is_none() {
         (r#""a\"[,""#, usize::MAX, 1),
         (r#"{"items":[{},{}]}"#, usize::MAX, 6),
     ] {
-        assert_eq!(nodes(text.as_bytes(), levels), count, "{text}");
+        assert_eq!(count_nodes(text.as_bytes(), levels), count, "{text}");
     }
 }

@@ -12,7 +12,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 
 /// The condition under which a field of a manifest belongs to another manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Case {
+enum ContractCase {
     /// Always.
     Always,
     /// If the object has this field at its root.
@@ -24,33 +24,38 @@ enum Case {
 }
 
 /// A field: group, kind, path (`*` stands for every item of a list), and condition.
-type Row = (&'static str, &'static str, &'static [&'static str], Case);
+type ContractField = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    ContractCase,
+);
 
 #[rustfmt::skip]
-const TABLE: [Row; 12] = [
+const TABLE: [ContractField; 12] = [
     // rbac/v1 ClusterRole.AggregationRule: "If AggregationRule is set, then the Rules are controller managed and direct changes to Rules
     // will be stomped by the controller."
-    ("rbac.authorization.k8s.io", "ClusterRole", &["rules"], Case::Beside("aggregationRule")),
+    ("rbac.authorization.k8s.io", "ClusterRole", &["rules"], ContractCase::Beside("aggregationRule")),
     // admissionregistration/v1 WebhookClientConfig.CABundle, apiextensions/v1 WebhookClientConfig.CABundle and apiregistration/v1
     // APIServiceSpec.CABundle are optional. cert-manager's cainjector, OpenShift's service-ca and the operators themselves write them.
-    (ADMISSION, "MutatingWebhookConfiguration", &["webhooks", "*", "clientConfig", "caBundle"], Case::Injected),
-    (ADMISSION, "ValidatingWebhookConfiguration", &["webhooks", "*", "clientConfig", "caBundle"], Case::Injected),
-    ("apiextensions.k8s.io", "CustomResourceDefinition", &["spec", "conversion", "webhook", "clientConfig", "caBundle"], Case::Injected),
-    ("apiregistration.k8s.io", "APIService", &["spec", "caBundle"], Case::Injected),
+    (ADMISSION, "MutatingWebhookConfiguration", &["webhooks", "*", "clientConfig", "caBundle"], ContractCase::Injected),
+    (ADMISSION, "ValidatingWebhookConfiguration", &["webhooks", "*", "clientConfig", "caBundle"], ContractCase::Injected),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", &["spec", "conversion", "webhook", "clientConfig", "caBundle"], ContractCase::Injected),
+    ("apiregistration.k8s.io", "APIService", &["spec", "caBundle"], ContractCase::Injected),
     // core/v1 PersistentVolumeClaimSpec.VolumeName: "the binding reference to the PersistentVolume backing this claim", set once by the
     // volume controller. Empty means that it is not known yet.
-    ("", "PersistentVolumeClaim", &["spec", "volumeName"], Case::Blank),
+    ("", "PersistentVolumeClaim", &["spec", "volumeName"], ContractCase::Blank),
     // core/v1 ServiceSpec.ClusterIP: "usually assigned randomly"; ClusterIPs, ServicePort.NodePort and HealthCheckNodePort: "a value will
     // be automatically allocated if not specified".
-    ("", "Service", &["spec", "clusterIP"], Case::Blank),
-    ("", "Service", &["spec", "clusterIPs"], Case::Blank),
-    ("", "Service", &["spec", "ports", "*", "nodePort"], Case::Blank),
-    ("", "Service", &["spec", "healthCheckNodePort"], Case::Blank),
+    ("", "Service", &["spec", "clusterIP"], ContractCase::Blank),
+    ("", "Service", &["spec", "clusterIPs"], ContractCase::Blank),
+    ("", "Service", &["spec", "ports", "*", "nodePort"], ContractCase::Blank),
+    ("", "Service", &["spec", "healthCheckNodePort"], ContractCase::Blank),
     // pkg/controller/deployment/util RevisionAnnotation: the Deployment controller counts its ReplicaSets in it. Manifests that were
     // exported from a cluster carry it.
-    ("apps", "Deployment", &["metadata", "annotations", "deployment.kubernetes.io/revision"], Case::Always),
+    ("apps", "Deployment", &["metadata", "annotations", "deployment.kubernetes.io/revision"], ContractCase::Always),
     // apps/v1 DeprecatedTemplateGeneration: counted by the server, which refuses another value.
-    ("apps", "DaemonSet", &["metadata", "annotations", "deprecated.daemonset.template.generation"], Case::Always),
+    ("apps", "DaemonSet", &["metadata", "annotations", "deprecated.daemonset.template.generation"], ContractCase::Always),
 ];
 
 /// Annotations that ask for the injection of a CA bundle.
@@ -64,19 +69,19 @@ const INJECTORS: [&str; 4] = [
 ];
 
 /// Removes the fields from a wanted object that others own by contract.
-pub(super) fn leave(key: &ObjectKey, object: &mut Value) {
+pub(super) fn remove_contract_fields(key: &ObjectKey, object: &mut Value) {
     let rows = TABLE
         .iter()
         .filter(|row| (row.0, row.1) == (key.group.as_str(), key.kind.as_str()));
     for (_, _, path, case) in rows {
         let is_theirs = match case {
-            Case::Always => true,
-            Case::Beside(other) => object.get(other).is_some_and(|other| !other.is_null()),
-            Case::Blank => false,
-            Case::Injected => is_injected(object),
+            ContractCase::Always => true,
+            ContractCase::Beside(other) => object.get(other).is_some_and(|other| !other.is_null()),
+            ContractCase::Blank => false,
+            ContractCase::Injected => is_injected(object),
         };
-        let may_be_blank = matches!(case, Case::Blank | Case::Injected);
-        remove(object, path, &|value| {
+        let may_be_blank = matches!(case, ContractCase::Blank | ContractCase::Injected);
+        remove_at_path(object, path, &|value| {
             is_theirs || may_be_blank && is_blank(value)
         });
     }
@@ -88,7 +93,7 @@ fn is_injected(object: &Value) -> bool {
 }
 
 /// Removes the values at a path for which `is_theirs` is true. Recursion ends with the path.
-fn remove(value: &mut Value, path: &[&str], is_theirs: &dyn Fn(&Value) -> bool) {
+fn remove_at_path(value: &mut Value, path: &[&str], is_theirs: &dyn Fn(&Value) -> bool) {
     match (path, value) {
         ([field], Value::Object(fields)) if fields.get(*field).is_some_and(is_theirs) => {
             fields.remove(*field);
@@ -96,12 +101,12 @@ fn remove(value: &mut Value, path: &[&str], is_theirs: &dyn Fn(&Value) -> bool) 
         ([_], Value::Object(_)) => {}
         (["*", rest @ ..], Value::Array(items)) => {
             for item in items {
-                remove(item, rest, is_theirs);
+                remove_at_path(item, rest, is_theirs);
             }
         }
         ([field, rest @ ..], Value::Object(fields)) => {
             if let Some(value) = fields.get_mut(*field) {
-                remove(value, rest, is_theirs);
+                remove_at_path(value, rest, is_theirs);
             }
         }
         _ => {}
@@ -150,7 +155,7 @@ mod tests {
         ] {
             let key = ObjectKey { group: group.to_owned(), kind: kind.to_owned(), ..ObjectKey::default() };
             let mut object = object;
-            leave(&key, &mut object);
+            remove_contract_fields(&key, &mut object);
             assert_eq!(object, wanted, "{kind}");
         }
     }

@@ -10,7 +10,7 @@ use crate::hex;
 
 /// The algorithm of a `manifestHash`, which its length determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum HashAlgorithm {
     /// 64 hex digits.
     Sha256,
     /// 40 hex digits (kops up to 1.21).
@@ -19,10 +19,10 @@ pub enum Algorithm {
     Md5,
 }
 
-impl Algorithm {
+impl HashAlgorithm {
     /// Returns the algorithm of a hash, or `None` if the text is not a hash.
     #[must_use]
-    pub fn of(hash: &str) -> Option<Self> {
+    pub fn from_hash(hash: &str) -> Option<Self> {
         let is_hex = hash.bytes().all(|byte| byte.is_ascii_hexdigit());
         match hash.len() {
             64 if is_hex => Some(Self::Sha256),
@@ -75,7 +75,7 @@ pub fn digest(value: &Value) -> String {
 pub fn sha256_canonical(value: &Value) -> String {
     let mut hasher = Sha256::new();
     write_canonical(value, &mut hasher);
-    hex::of(&hasher.finalize())
+    hex::encode(&hasher.finalize())
 }
 
 /// Compares bytes with the `manifestHash` of an index: 64 hex digits are a sha256, 40 a sha1. The hash may be that of the bytes without
@@ -83,13 +83,13 @@ pub fn sha256_canonical(value: &Value) -> String {
 ///
 /// # Errors
 /// [`HashError`] if neither has this hash, or if the hash cannot be verified.
-pub fn verify(bytes: &[u8], expected: &str) -> Result<Algorithm, HashError> {
-    let found = check(expected)?;
+pub fn verify(bytes: &[u8], expected: &str) -> Result<HashAlgorithm, HashError> {
+    let found = check_hash(expected)?;
     let (algorithm, hash): (_, fn(&[u8]) -> String) = match found {
-        Algorithm::Sha1 => ("sha1", |bytes| hex::of(&Sha1::digest(bytes))),
-        Algorithm::Sha256 | Algorithm::Md5 => ("sha256", sha256),
+        HashAlgorithm::Sha1 => ("sha1", |bytes| hex::encode(&Sha1::digest(bytes))),
+        HashAlgorithm::Sha256 | HashAlgorithm::Md5 => ("sha256", sha256),
     };
-    let actual = hash(trimmed(bytes));
+    let actual = hash(trim(bytes));
     if actual.eq_ignore_ascii_case(expected) || hash(bytes).eq_ignore_ascii_case(expected) {
         return Ok(found);
     }
@@ -104,10 +104,10 @@ pub fn verify(bytes: &[u8], expected: &str) -> Result<Algorithm, HashError> {
 ///
 /// # Errors
 /// [`HashError::Md5`] and [`HashError::NotAHash`].
-pub fn check(hash: &str) -> Result<Algorithm, HashError> {
+pub fn check_hash(hash: &str) -> Result<HashAlgorithm, HashError> {
     let owned = || hash.to_owned();
-    match Algorithm::of(hash) {
-        Some(Algorithm::Md5) => Err(HashError::Md5 { hash: owned() }),
+    match HashAlgorithm::from_hash(hash) {
+        Some(HashAlgorithm::Md5) => Err(HashError::Md5 { hash: owned() }),
         Some(algorithm) => Ok(algorithm),
         None => Err(HashError::NotAHash { hash: owned() }),
     }
@@ -116,18 +116,18 @@ pub fn check(hash: &str) -> Result<Algorithm, HashError> {
 /// Returns the hex sha256 of bytes.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    hex::of(&Sha256::digest(bytes))
+    hex::encode(&Sha256::digest(bytes))
 }
 
 /// Returns the hex sha256 of the bytes without surrounding white space. kops writes it as `manifestHash`, and it replaces that of an entry
 /// without one (semantics 11.4).
 #[must_use]
 pub fn sha256_trimmed(bytes: &[u8]) -> String {
-    sha256(trimmed(bytes))
+    sha256(trim(bytes))
 }
 
 /// Go's `strings.TrimSpace`: removes Unicode white space.
-fn trimmed(bytes: &[u8]) -> &[u8] {
+fn trim(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.trim().as_bytes(),
         Err(_) => bytes.trim_ascii(),
@@ -202,10 +202,10 @@ mod tests {
         for (text, hash) in VECTORS {
             assert_eq!(sha256_trimmed(text.as_bytes()), hash);
             let padded = format!("\n\u{b}\u{a0} {text}\r\n");
-            assert_eq!(verify(padded.as_bytes(), hash), Ok(Algorithm::Sha256));
+            assert_eq!(verify(padded.as_bytes(), hash), Ok(HashAlgorithm::Sha256));
             assert_eq!(
                 verify(text.as_bytes(), &hash.to_uppercase()),
-                Ok(Algorithm::Sha256)
+                Ok(HashAlgorithm::Sha256)
             );
         }
     }
@@ -215,8 +215,8 @@ mod tests {
         // printf 'test\n' | sha256sum; printf test | sha1sum
         let raw = "f2ca1bb6c7e907d06dafe4687e579fce76b37e4e93b7605022da52e6ccc26fd2";
         let sha1 = "a94a8fe5ccb19ba61c4c0873d391e987982fbbd3";
-        assert_eq!(verify(b"test\n", raw), Ok(Algorithm::Sha256));
-        assert_eq!(verify(b"test\n", sha1), Ok(Algorithm::Sha1));
+        assert_eq!(verify(b"test\n", raw), Ok(HashAlgorithm::Sha256));
+        assert_eq!(verify(b"test\n", sha1), Ok(HashAlgorithm::Sha1));
         let mismatch = verify(b"toast\n", sha1).unwrap_err();
         assert!(
             matches!(&mismatch, HashError::Mismatch { algorithm: "sha1", expected, .. } if expected == sha1),

@@ -64,7 +64,7 @@ pub struct ObjectKey {
 impl ObjectKey {
     /// Returns the key of an object as it is, or `None` if apiVersion, kind or name is missing.
     #[must_use]
-    pub fn of(object: &Value) -> Option<Self> {
+    pub fn from_object(object: &Value) -> Option<Self> {
         let gvk = Gvk::of(object)?;
         let metadata = object.get("metadata")?;
         Some(Self {
@@ -89,7 +89,7 @@ impl ObjectKey {
     /// Returns whether a manifest with the key `written` describes this object of a cluster. A manifest without a namespace gets `target`;
     /// that of a cluster-scoped object loses its namespace (semantics 7.1).
     #[must_use]
-    pub fn is_meant_by(&self, written: &Self, target: &str) -> bool {
+    pub fn is_described_by(&self, written: &Self, target: &str) -> bool {
         let namespace = written.namespace.as_deref().unwrap_or(target);
         self.group == written.group
             && self.kind == written.kind

@@ -27,13 +27,13 @@ pub struct KindInfo {
 }
 
 /// A version of a group, with its kinds.
-type Served = (String, BTreeMap<String, KindInfo>);
+type ServedVersion = (String, BTreeMap<String, KindInfo>);
 
 /// All kinds that a cluster serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindTable {
     /// Versions by group, in the server's order of preference, each with its kinds.
-    groups: BTreeMap<String, Vec<Served>>,
+    groups: BTreeMap<String, Vec<ServedVersion>>,
     /// Groups for which the server behind at least one version did not answer, so more kinds may be served.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     silent: BTreeSet<String>,
@@ -101,7 +101,7 @@ impl KindTable {
 
     /// Updates the table as if a CustomResourceDefinition object was applied: its versions replace those of its kind. A definition that is
     /// only created if missing adds its versions.
-    pub fn define(&mut self, crd: &Value) {
+    pub fn apply_definition(&mut self, crd: &Value) {
         if !is_create_only(crd) {
             let text = |pointer| crd.pointer(pointer).and_then(Value::as_str);
             let group = text("/spec/group").unwrap_or_default();
@@ -115,7 +115,7 @@ impl KindTable {
 
     /// Returns this table, with kinds added that only `other` contains.
     #[must_use]
-    pub fn with(&self, other: &Self) -> Self {
+    pub fn merged_with(&self, other: &Self) -> Self {
         let mut both = self.clone();
         both.silent.extend(other.silent.iter().cloned());
         for (group, versions) in &other.groups {
@@ -176,17 +176,17 @@ impl KindTable {
     }
 
     /// Iterates over the groups of which at least one version did not say what it serves.
-    pub fn silent(&self) -> impl Iterator<Item = &str> {
+    pub fn silent_groups(&self) -> impl Iterator<Item = &str> {
         self.silent.iter().map(String::as_str)
     }
 
     /// Records that a version of a group did not say what it serves.
-    pub fn note_silent(&mut self, group: &str) {
+    pub fn mark_silent(&mut self, group: &str) {
         self.silent.insert(group.to_owned());
     }
 
     /// Adds the kinds of `before` for groups that do not answer now.
-    pub fn keep_silent(&mut self, before: &Self) {
+    pub fn keep_silent_kinds(&mut self, before: &Self) {
         let known = before.groups.iter();
         let groups = known.filter(|(group, _)| self.silent.contains(*group));
         let before = Self {
@@ -195,11 +195,11 @@ impl KindTable {
                 .collect(),
             silent: BTreeSet::new(),
         };
-        *self = self.with(&before);
+        *self = self.merged_with(&before);
     }
 
     /// Iterates over the groups that serve a kind with this name.
-    pub fn groups_of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn groups_with_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
         let groups = self.groups.iter();
         groups
             .filter(move |(_, versions)| versions.iter().any(|(_, kinds)| kinds.contains_key(kind)))

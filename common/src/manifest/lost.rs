@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Returns the paths, below `path`, of fields that are in `written` but not in `read`. An empty value does not count as lost.
 #[must_use]
-pub fn lost(written: &Value, read: &Value, path: &str) -> Vec<String> {
+pub fn find_lost_fields(written: &Value, read: &Value, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     collect(written, read, path, &mut found);
     found

@@ -10,7 +10,7 @@ pub mod path;
 use serde_json::{Map, Value, json};
 
 use crate::manifest::digest;
-use path::Path;
+use path::ManagedPath;
 
 /// The field manager of client-side `kubectl apply`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
@@ -29,7 +29,7 @@ const DIGEST: usize = 12;
 /// count as ours, because the server records them as an update of the manager that applied.
 #[must_use]
 pub fn digest_of_owned(entries: &[Value], manager: &str) -> String {
-    let owned = owned(entries, manager);
+    let owned = owned_fields(entries, manager);
     if owned.is_empty() {
         return String::new();
     }
@@ -40,13 +40,13 @@ pub fn digest_of_owned(entries: &[Value], manager: &str) -> String {
 
 /// Returns the fields of an object that a manager owns, without its status.
 #[must_use]
-pub fn owned(entries: &[Value], manager: &str) -> Map<String, Value> {
+pub fn owned_fields(entries: &[Value], manager: &str) -> Map<String, Value> {
     let ours = entries
         .iter()
         .filter(|entry| text(entry, "manager") == manager && text(entry, "subresource").is_empty());
     let mut owned = Map::new();
     for fields in ours.filter_map(|entry| entry.get("fieldsV1")?.as_object()) {
-        unite_sets(&mut owned, fields);
+        merge_sets(&mut owned, fields);
     }
     owned.remove("f:status");
     owned
@@ -54,7 +54,11 @@ pub fn owned(entries: &[Value], manager: &str) -> Map<String, Value> {
 
 /// Returns the managers other than `ours` that own a field or any field below it: their names, and the time of their last write.
 #[must_use]
-pub fn other_owners(entries: &[Value], at: &Path, ours: &str) -> Vec<(String, Option<String>)> {
+pub fn other_owners(
+    entries: &[Value],
+    at: &ManagedPath,
+    ours: &str,
+) -> Vec<(String, Option<String>)> {
     let others = entries.iter().filter(|entry| {
         let fields = entry.get("fieldsV1").and_then(Value::as_object);
         text(entry, "manager") != ours && fields.is_some_and(|fields| at.is_in(fields))
@@ -73,8 +77,14 @@ pub fn other_owners(entries: &[Value], at: &Path, ours: &str) -> Vec<(String, Op
 /// Returns entries in which only the apply manager `to` owns the fields at `paths`, so that an apply without these fields removes them.
 /// `None` if nothing changes.
 #[must_use]
-pub fn claim(live: &[Value], paths: &[Path], to: &str, api_version: &str) -> Option<Vec<Value>> {
-    let is_ours = |entry: &Value| is(entry, to, "Apply") && text(entry, "subresource").is_empty();
+pub fn claim(
+    live: &[Value],
+    paths: &[ManagedPath],
+    to: &str,
+    api_version: &str,
+) -> Option<Vec<Value>> {
+    let is_ours =
+        |entry: &Value| is_by(entry, to, "Apply") && text(entry, "subresource").is_empty();
     let mut entries = Vec::new();
     let mut ours = None;
     for entry in live {
@@ -113,7 +123,7 @@ pub fn claim(live: &[Value], paths: &[Path], to: &str, api_version: &str) -> Opt
 #[must_use]
 pub fn migrate(live: &[Value], from: &[&str], to: &str) -> Option<Vec<Value>> {
     transfer(live, to, |entry| {
-        from.iter().any(|manager| is(entry, manager, "Update"))
+        from.iter().any(|manager| is_by(entry, manager, "Update"))
             && (text(entry, "manager") != BEFORE_FIRST_APPLY || has_last_applied(entry))
     })
 }
@@ -121,7 +131,7 @@ pub fn migrate(live: &[Value], from: &[&str], to: &str) -> Option<Vec<Value>> {
 /// Merges the entries of the object itself for which `is_theirs` is true into the entry of the apply manager `to`.
 fn transfer(live: &[Value], to: &str, is_theirs: impl Fn(&Value) -> bool) -> Option<Vec<Value>> {
     let is_main = |entry: &Value| text(entry, "subresource").is_empty();
-    let is_ours = |entry: &Value| is(entry, to, "Apply") && is_main(entry);
+    let is_ours = |entry: &Value| is_by(entry, to, "Apply") && is_main(entry);
     let mut ours = live.iter().find(|entry| is_ours(entry)).cloned();
     let mut rest = Vec::new();
     let mut moved = false;
@@ -135,11 +145,11 @@ fn transfer(live: &[Value], to: &str, is_theirs: impl Fn(&Value) -> bool) -> Opt
         }
         moved = true;
         match &mut ours {
-            Some(ours) => unite(ours, entry),
+            Some(ours) => merge_entry(ours, entry),
             None => {
                 let mut first = entry.clone();
-                set(&mut first, "manager", to);
-                set(&mut first, "operation", "Apply");
+                set_text(&mut first, "manager", to);
+                set_text(&mut first, "operation", "Apply");
                 ours = Some(first);
             }
         }
@@ -155,7 +165,7 @@ fn transfer(live: &[Value], to: &str, is_theirs: impl Fn(&Value) -> bool) -> Opt
 /// but no field. `None` if `from` owned nothing.
 #[must_use]
 pub fn inherit(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> {
-    let is_from = |entry: &&Value| is(entry, from, "Apply");
+    let is_from = |entry: &&Value| is_by(entry, from, "Apply");
     live.iter().find(is_from)?;
     let mut entries: Vec<Value> = live
         .iter()
@@ -164,9 +174,12 @@ pub fn inherit(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> {
         .collect();
     for theirs in live.iter().filter(is_from) {
         let mut theirs = theirs.clone();
-        set(&mut theirs, "manager", to);
-        match entries.iter_mut().find(|entry| is_same(entry, &theirs)) {
-            Some(entry) => unite(entry, &theirs),
+        set_text(&mut theirs, "manager", to);
+        match entries
+            .iter_mut()
+            .find(|entry| is_same_manager(entry, &theirs))
+        {
+            Some(entry) => merge_entry(entry, &theirs),
             None => entries.push(theirs),
         }
     }
@@ -178,9 +191,12 @@ pub fn inherit(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> {
 #[must_use]
 pub fn give_back(live: &[Value], before: &[Value], ours: &str) -> Option<Vec<Value>> {
     let mut entries = live.to_vec();
-    for theirs in before.iter().filter(|entry| !is(entry, ours, "Apply")) {
-        match entries.iter_mut().find(|entry| is_same(entry, theirs)) {
-            Some(entry) => unite(entry, theirs),
+    for theirs in before.iter().filter(|entry| !is_by(entry, ours, "Apply")) {
+        match entries
+            .iter_mut()
+            .find(|entry| is_same_manager(entry, theirs))
+        {
+            Some(entry) => merge_entry(entry, theirs),
             None => entries.push(theirs.clone()),
         }
     }
@@ -204,11 +220,14 @@ pub fn move_versions(
     for entry in live {
         let mut entry = entry.clone();
         if is_gone(&entry) {
-            set(&mut entry, "apiVersion", to);
+            set_text(&mut entry, "apiVersion", to);
         }
         // The server would merge two entries of one manager, and lose the first one.
-        match entries.iter_mut().find(|other| is_same(other, &entry)) {
-            Some(other) => unite(other, &entry),
+        match entries
+            .iter_mut()
+            .find(|other| is_same_manager(other, &entry))
+        {
+            Some(other) => merge_entry(other, &entry),
             None => entries.push(entry),
         }
     }
@@ -242,13 +261,13 @@ fn has_field(set: &Value, field: &[&str]) -> bool {
 }
 
 /// Returns whether two entries belong to the same manager; the server would keep only one of them.
-fn is_same(one: &Value, other: &Value) -> bool {
+fn is_same_manager(one: &Value, other: &Value) -> bool {
     ["manager", "operation", "subresource", "apiVersion"]
         .iter()
         .all(|name| text(one, name) == text(other, name))
 }
 
-fn is(entry: &Value, manager: &str, operation: &str) -> bool {
+fn is_by(entry: &Value, manager: &str, operation: &str) -> bool {
     text(entry, "manager") == manager && text(entry, "operation") == operation
 }
 
@@ -256,7 +275,7 @@ fn text<'a>(entry: &'a Value, name: &str) -> &'a str {
     entry.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn set(entry: &mut Value, name: &str, value: &str) {
+fn set_text(entry: &mut Value, name: &str, value: &str) {
     if let Some(fields) = entry.as_object_mut() {
         fields.insert(name.to_owned(), value.into());
     }
@@ -271,7 +290,7 @@ fn has_last_applied(entry: &Value) -> bool {
 }
 
 /// Adds the fields of `other` to those of `entry`.
-fn unite(entry: &mut Value, other: &Value) {
+fn merge_entry(entry: &mut Value, other: &Value) {
     let none = Map::new();
     let other = other
         .get("fieldsV1")
@@ -284,12 +303,12 @@ fn unite(entry: &mut Value, other: &Value) {
         .entry("fieldsV1")
         .or_insert_with(|| Value::Object(Map::new()));
     if let Some(fields) = fields.as_object_mut() {
-        unite_sets(fields, other);
+        merge_sets(fields, other);
     }
 }
 
 /// Adds the fields of `other` to `set`. Recursion ends with the depth of the object.
-fn unite_sets(set: &mut Map<String, Value>, other: &Map<String, Value>) {
+fn merge_sets(set: &mut Map<String, Value>, other: &Map<String, Value>) {
     for (name, below) in other {
         let Some(known) = set.get_mut(name).and_then(Value::as_object_mut) else {
             set.insert(name.clone(), below.clone());
@@ -302,7 +321,7 @@ fn unite_sets(set: &mut Map<String, Value>, other: &Map<String, Value>) {
         if known.is_empty() != below.is_empty() {
             known.insert(".".to_owned(), Value::Object(Map::new()));
         }
-        unite_sets(known, below);
+        merge_sets(known, below);
     }
 }
 
@@ -495,7 +514,7 @@ mod tests {
             ),
         ] {
             let mut set = one.as_object().unwrap().clone();
-            unite_sets(&mut set, other.as_object().unwrap());
+            merge_sets(&mut set, other.as_object().unwrap());
             assert_eq!(Value::Object(set), wanted);
         }
     }

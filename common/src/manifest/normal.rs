@@ -18,21 +18,21 @@ pub fn normalise(key: &ObjectKey, object: &mut Value) -> Vec<String> {
     if is_built_in(&key.group) {
         drop_nulls(object);
     }
-    contract::leave(key, object);
+    contract::remove_contract_fields(key, object);
     match (key.group.as_str(), key.kind.as_str()) {
-        ("", "Secret") => string_data(object),
-        ("networking.k8s.io", "NetworkPolicy") => policy_types(object),
+        ("", "Secret") => merge_string_data(object),
+        ("networking.k8s.io", "NetworkPolicy") => default_policy_types(object),
         _ => {}
     }
-    match pod_spec(key) {
-        Some(pointer) => pods(object, pointer),
+    match pod_spec_path(key) {
+        Some(pointer) => normalise_pods(object, pointer),
         None => Vec::new(),
     }
 }
 
 /// Returns the path of the pod spec in objects of a kind.
 #[must_use]
-pub fn pod_spec(key: &ObjectKey) -> Option<&'static [&'static str]> {
+pub fn pod_spec_path(key: &ObjectKey) -> Option<&'static [&'static str]> {
     Some(match (key.group.as_str(), key.kind.as_str()) {
         ("", "Pod") => &["spec"],
         ("", "PodTemplate") => &["template", "spec"],
@@ -97,7 +97,7 @@ fn is_label_set(name: &str, value: &Value) -> bool {
 
 /// core/v1 Secret.StringData: "write-only convenience method. All keys and values are merged into the data field on write, overwriting
 /// any existing values."
-fn string_data(object: &mut Value) {
+fn merge_string_data(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else {
         return;
     };
@@ -134,7 +134,7 @@ fn string_data(object: &mut Value) {
 
 /// networking/v1 NetworkPolicySpec.PolicyTypes: "If this field is not specified, it will default based on the existence of ingress or
 /// egress rules". The server computes it once (`SetDefaults_NetworkPolicy`).
-fn policy_types(object: &mut Value) {
+fn default_policy_types(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
@@ -151,25 +151,25 @@ fn policy_types(object: &mut Value) {
     }
 }
 
-fn pods(object: &mut Value, pointer: &[&str]) -> Vec<String> {
+fn normalise_pods(object: &mut Value, pointer: &[&str]) -> Vec<String> {
     let spec = pointer
         .iter()
         .try_fold(object, |value, name| value.get_mut(name));
     let Some(spec) = spec.and_then(Value::as_object_mut) else {
         return Vec::new();
     };
-    account(spec);
+    normalise_service_account(spec);
     let mut warnings = Vec::new();
     let at = pointer.join(".");
-    twice(spec, "imagePullSecrets", &["name"], &at, &mut warnings);
+    drop_duplicates(spec, "imagePullSecrets", &["name"], &at, &mut warnings);
     for list in ["initContainers", "containers"] {
         let containers = spec.get_mut(list).and_then(Value::as_array_mut);
         let containers = containers.into_iter().flatten();
         for container in containers.filter_map(Value::as_object_mut) {
             let name = container.get("name").and_then(Value::as_str);
             let at = format!("{at}.{list}[{}]", name.unwrap_or_default());
-            twice(container, "env", &["name"], &at, &mut warnings);
-            twice(
+            drop_duplicates(container, "env", &["name"], &at, &mut warnings);
+            drop_duplicates(
                 container,
                 "ports",
                 &["containerPort", "protocol"],
@@ -183,7 +183,7 @@ fn pods(object: &mut Value, pointer: &[&str]) -> Vec<String> {
 
 /// core/v1 PodSpec.DeprecatedServiceAccount: "a deprecated alias for ServiceAccountName". The server copies each into the other, and
 /// ServiceAccountName wins.
-fn account(spec: &mut Map<String, Value>) {
+fn normalise_service_account(spec: &mut Map<String, Value>) {
     let is_named = |value: Option<&Value>| {
         value
             .and_then(Value::as_str)
@@ -200,7 +200,7 @@ fn account(spec: &mut Map<String, Value>) {
 
 /// Keeps only the last of several items with the same keys. Create and update accept duplicates with a warning, and the kubelet takes the
 /// last one; server-side apply refuses the whole object.
-fn twice(
+fn drop_duplicates(
     object: &mut Map<String, Value>,
     field: &str,
     keys: &[&str],

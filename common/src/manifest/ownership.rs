@@ -9,15 +9,15 @@ use crate::api::names::{
 
 /// The marks of all objects of an installation: owner label and installation annotation (semantics 5).
 #[derive(Clone, Debug)]
-pub struct Marks {
+pub struct OwnershipMarks {
     owner: String,
     installation: String,
 }
 
-impl Marks {
+impl OwnershipMarks {
     /// Returns the marks of an installation.
     #[must_use]
-    pub fn of(installation: &InstallationName) -> Self {
+    pub fn for_installation(installation: &InstallationName) -> Self {
         Self {
             owner: owner_hash(&installation.namespace, &installation.name),
             installation: installation.to_string(),
@@ -25,20 +25,20 @@ impl Marks {
     }
 
     /// Adds the marks to an object.
-    pub fn put_on(&self, object: &mut Value) {
+    pub fn add_to(&self, object: &mut Value) {
         let Some(metadata) = metadata_mut(object) else {
             return;
         };
-        set(metadata, "labels", LABEL_OWNER, self.owner.clone());
+        set_entry(metadata, "labels", LABEL_OWNER, self.owner.clone());
         let pair = self.installation.clone();
-        set(metadata, "annotations", ANNOTATION_INSTALLATION, pair);
+        set_entry(metadata, "annotations", ANNOTATION_INSTALLATION, pair);
     }
 }
 
 /// Sets an annotation. A value that is not an object stays unchanged.
 pub fn annotate(object: &mut Value, name: &str, value: &str) {
     if let Some(metadata) = metadata_mut(object) {
-        set(metadata, "annotations", name, value.to_owned());
+        set_entry(metadata, "annotations", name, value.to_owned());
     }
 }
 
@@ -68,7 +68,7 @@ pub fn owner_label(object: &Value) -> Option<&str> {
 
 /// Returns the installation that the annotation names. Any client can write the annotation, so only [`is_owned_by`] is proof.
 #[must_use]
-pub fn owner(object: &Value) -> Option<InstallationName> {
+pub fn annotated_owner(object: &Value) -> Option<InstallationName> {
     let pair = object
         .get("metadata")?
         .get("annotations")?
@@ -126,7 +126,7 @@ const OF_EXPORT: [&str; 4] = ["managedFields", "resourceVersion", "uid", "selfLi
 /// also the finalizers (semantics 12.8). If sent to the server, they would claim fields, make every apply fail, have the object deleted
 /// because its owner does not exist here, or block its deletion for a controller that does not run. Returns the names of removed fields
 /// that a user may miss. Generators of definitions write an empty `status` and `creationTimestamp`; those are not returned.
-pub fn strip(object: &mut Value) -> Vec<&'static str> {
+pub fn strip_server_fields(object: &mut Value) -> Vec<&'static str> {
     let has = |value: Option<&Value>| value.is_some_and(|value| !is_empty(value));
     let metadata = object.get("metadata");
     let field = |name: &&&str| has(metadata.and_then(|metadata| metadata.get(**name)));
@@ -170,7 +170,7 @@ fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
 }
 
 /// Sets an entry of `labels` or `annotations`. A missing or null map is created.
-fn set(metadata: &mut Map<String, Value>, map: &str, key: &str, value: String) {
+fn set_entry(metadata: &mut Map<String, Value>, map: &str, key: &str, value: String) {
     let map = metadata.entry(map).or_insert(Value::Null);
     if map.is_null() {
         *map = Value::Object(Map::new());
@@ -197,7 +197,7 @@ mod tests {
     fn marks_are_added_to_what_is_there() {
         let mut object =
             json!({"metadata": {"name": "a", "labels": {"app": "x"}, "annotations": null}});
-        Marks::of(&installation()).put_on(&mut object);
+        OwnershipMarks::for_installation(&installation()).add_to(&mut object);
         let hash = owner_hash("kubectl-addons", "web");
         assert_eq!(
             object["metadata"],
@@ -207,7 +207,7 @@ mod tests {
                 "annotations": {"kubectl-addons.dev/installation": "kubectl-addons/web"},
             })
         );
-        assert_eq!(owner(&object), Some(installation()));
+        assert_eq!(annotated_owner(&object), Some(installation()));
         assert!(is_owned_by(&object, &installation()));
         let other = InstallationName {
             name: "b".into(),
@@ -272,7 +272,7 @@ mod tests {
             ),
         ] {
             let mut object = json!({"metadata": metadata, "spec": {"status": 1}, "status": status});
-            assert_eq!(strip(&mut object), missed, "{object}");
+            assert_eq!(strip_server_fields(&mut object), missed, "{object}");
             assert_eq!(object, json!({"metadata": left, "spec": {"status": 1}}));
         }
     }

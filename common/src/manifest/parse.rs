@@ -9,14 +9,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::key::ObjectKey;
-use super::yaml::{Document, DuplicateKeys, YamlError, YamlOptions, documents};
-use super::{Manifest, Place};
+use super::yaml::{DuplicateKeys, YamlDocument, YamlError, YamlOptions, documents};
+use super::{FilePosition, Manifest};
 
 pub use error::ManifestError;
 
 /// Options and limits of parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ManifestOptions {
     /// Maximum size of one file, in bytes.
     pub bytes: usize,
     /// Maximum number of objects in all files. The size of an inventory limits it (semantics 13.4).
@@ -28,7 +28,7 @@ pub struct Options {
     pub bare_labels: &'static [&'static str],
 }
 
-impl Default for Options {
+impl Default for ManifestOptions {
     fn default() -> Self {
         Self {
             bytes: 16 << 20,
@@ -41,7 +41,7 @@ impl Default for Options {
 
 /// A file with manifests.
 #[derive(Clone, Copy, Debug)]
-pub struct File<'a> {
+pub struct ManifestFile<'a> {
     /// The file name in positions.
     pub name: &'a str,
     /// Its bytes.
@@ -50,7 +50,7 @@ pub struct File<'a> {
 
 /// The objects of a manifest.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parsed {
+pub struct ParsedManifests {
     /// The objects in the order of the files, without duplicate keys.
     pub manifests: Vec<Manifest>,
     /// Warnings about omitted documents and objects, with positions.
@@ -61,8 +61,12 @@ pub struct Parsed {
 ///
 /// # Errors
 /// [`ManifestError`], with its position.
-pub fn parse(bytes: &[u8], name: &str, options: &Options) -> Result<Parsed, ManifestError> {
-    parse_files([File { name, bytes }], options)
+pub fn parse(
+    bytes: &[u8],
+    name: &str,
+    options: &ManifestOptions,
+) -> Result<ParsedManifests, ManifestError> {
+    parse_files([ManifestFile { name, bytes }], options)
 }
 
 /// Reads the objects of the files of one add-on.
@@ -77,10 +81,10 @@ pub fn parse(bytes: &[u8], name: &str, options: &Options) -> Result<Parsed, Mani
 /// # Errors
 /// [`ManifestError`], with its position.
 pub fn parse_files<'a>(
-    files: impl IntoIterator<Item = File<'a>>,
-    options: &Options,
-) -> Result<Parsed, ManifestError> {
-    let (parsed, errors) = every(files, options);
+    files: impl IntoIterator<Item = ManifestFile<'a>>,
+    options: &ManifestOptions,
+) -> Result<ParsedManifests, ManifestError> {
+    let (parsed, errors) = parse_all(files, options);
     match errors.into_iter().next() {
         Some(error) => Err(error),
         None => Ok(parsed),
@@ -88,11 +92,11 @@ pub fn parse_files<'a>(
 }
 
 /// Like [`parse_files`], but returns all errors, one per document. If there are too many objects, the rest of the file is skipped.
-pub fn every<'a>(
-    files: impl IntoIterator<Item = File<'a>>,
-    options: &Options,
-) -> (Parsed, Vec<ManifestError>) {
-    let (mut parsed, mut errors) = (Parsed::default(), Vec::new());
+pub fn parse_all<'a>(
+    files: impl IntoIterator<Item = ManifestFile<'a>>,
+    options: &ManifestOptions,
+) -> (ParsedManifests, Vec<ManifestError>) {
+    let (mut parsed, mut errors) = (ParsedManifests::default(), Vec::new());
     let mut keys = HashMap::new();
     for file in files {
         if file.bytes.len() > options.bytes {
@@ -103,7 +107,7 @@ pub fn every<'a>(
             });
             continue;
         }
-        let mut reader = Reader {
+        let mut reader = ManifestReader {
             file: file.name,
             limit: options.objects,
             bare_labels: options.bare_labels,
@@ -111,7 +115,7 @@ pub fn every<'a>(
             keys: &mut keys,
         };
         for document in reader.documents(file.bytes, options.duplicate_keys) {
-            let Err(error) = reader.document(document) else {
+            let Err(error) = reader.read_document(document) else {
                 continue;
             };
             let is_last = matches!(error, ManifestError::TooMany { .. });
@@ -124,26 +128,26 @@ pub fn every<'a>(
     (parsed, errors)
 }
 
-struct Reader<'a> {
+struct ManifestReader<'a> {
     file: &'a str,
     limit: usize,
     bare_labels: &'static [&'static str],
-    parsed: &'a mut Parsed,
+    parsed: &'a mut ParsedManifests,
     /// Index in `parsed.manifests` by key.
     keys: &'a mut HashMap<ObjectKey, usize>,
 }
 
-impl Reader<'_> {
+impl ManifestReader<'_> {
     /// Reads strictly, to find repeated keys. If there are any and the last one counts, reads once more.
     fn documents(
         &mut self,
         bytes: &[u8],
         duplicate_keys: DuplicateKeys,
-    ) -> Vec<Result<Document, YamlError>> {
+    ) -> Vec<Result<YamlDocument, YamlError>> {
         let read: Vec<_> = documents(bytes, &YamlOptions::default()).collect();
         let errors: Vec<&YamlError> = read.iter().filter_map(|one| one.as_ref().err()).collect();
         // Report any other error first.
-        let harmless = errors.iter().all(|error| error.is_overridden());
+        let harmless = errors.iter().all(|error| error.is_tolerable());
         let repeated: Vec<String> = errors
             .into_iter()
             .filter(|_| harmless && duplicate_keys == DuplicateKeys::LastWins)
@@ -163,7 +167,10 @@ impl Reader<'_> {
         documents(bytes, &lenient).collect()
     }
 
-    fn document(&mut self, document: Result<Document, YamlError>) -> Result<(), ManifestError> {
+    fn read_document(
+        &mut self,
+        document: Result<YamlDocument, YamlError>,
+    ) -> Result<(), ManifestError> {
         let document = document.map_err(|error| ManifestError::Yaml {
             place: self.place(error.line, error.column),
             problem: error.problem,
@@ -172,21 +179,21 @@ impl Reader<'_> {
             return Ok(());
         }
         let place = self.place(document.line, 0);
-        self.object(document.value, place, &document.item_lines)
+        self.read_object(document.value, place, &document.item_lines)
     }
 
-    fn place(&self, line: usize, column: usize) -> Place {
-        Place {
+    fn place(&self, line: usize, column: usize) -> FilePosition {
+        FilePosition {
             file: self.file.to_owned(),
             line,
             column,
         }
     }
 
-    fn object(
+    fn read_object(
         &mut self,
         value: Value,
-        place: Place,
+        place: FilePosition,
         item_lines: &[usize],
     ) -> Result<(), ManifestError> {
         let Value::Object(mut object) = value else {
@@ -199,24 +206,24 @@ impl Reader<'_> {
             ));
             return Ok(());
         }
-        let api_version = text(&object, "apiVersion", &place)?.to_owned();
-        let kind = text(&object, "kind", &place)?.to_owned();
+        let api_version = text_field(&object, "apiVersion", &place)?.to_owned();
+        let kind = text_field(&object, "kind", &place)?.to_owned();
         if is_list(&object, &kind) {
             let items = object.remove("items").unwrap_or_default();
-            return self.items(items, &api_version, &kind, &place, item_lines);
+            return self.read_items(items, &api_version, &kind, &place, item_lines);
         }
-        let bare = metadata::texts(&mut object, self.bare_labels, &place);
+        let bare = metadata::convert_bare_labels(&mut object, self.bare_labels, &place);
         self.parsed.warnings.extend(bare);
-        metadata::check(&mut object, &kind, &place)?;
-        self.keep(Value::Object(object), place)
+        metadata::check_metadata(&mut object, &kind, &place)?;
+        self.add_object(Value::Object(object), place)
     }
 
-    fn items(
+    fn read_items(
         &mut self,
         items: Value,
         api_version: &str,
         kind: &str,
-        place: &Place,
+        place: &FilePosition,
         lines: &[usize],
     ) -> Result<(), ManifestError> {
         let Value::Array(items) = items else {
@@ -232,13 +239,13 @@ impl Reader<'_> {
                 item.insert("kind".into(), item_kind.into());
                 item.insert("apiVersion".into(), api_version.into());
             }
-            self.object(item, self.place(line, 0), &[])?;
+            self.read_object(item, self.place(line, 0), &[])?;
         }
         Ok(())
     }
 
-    fn keep(&mut self, object: Value, place: Place) -> Result<(), ManifestError> {
-        let Some(key) = ObjectKey::of(&object) else {
+    fn add_object(&mut self, object: Value, place: FilePosition) -> Result<(), ManifestError> {
+        let Some(key) = ObjectKey::from_object(&object) else {
             let field = "metadata.name";
             return Err(ManifestError::Missing { place, field });
         };
@@ -299,10 +306,10 @@ fn is_list(object: &Map<String, Value>, kind: &str) -> bool {
 }
 
 /// Returns a text field, which must not be empty.
-fn text<'a>(
+fn text_field<'a>(
     object: &'a Map<String, Value>,
     field: &'static str,
-    place: &Place,
+    place: &FilePosition,
 ) -> Result<&'a str, ManifestError> {
     match object.get(field) {
         None | Some(Value::Null) => Err(ManifestError::Missing {
@@ -318,7 +325,12 @@ fn text<'a>(
     }
 }
 
-fn wrong_type(place: &Place, field: &str, found: &Value, expected: &'static str) -> ManifestError {
+fn wrong_type(
+    place: &FilePosition,
+    field: &str,
+    found: &Value,
+    expected: &'static str,
+) -> ManifestError {
     ManifestError::WrongType {
         place: place.clone(),
         field: field.to_owned(),

@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entrance;
-use section::Section;
+use section::YamlSection;
 
 pub use error::{YamlError, YamlProblem};
-pub use places::Places;
+pub use places::FieldPositions;
 
 /// Maximum size of the input, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;
@@ -43,7 +43,7 @@ pub struct YamlOptions {
     /// How a repeated key is handled.
     pub duplicate_keys: DuplicateKeys,
     /// How an unquoted number with a point or an exponent is read.
-    pub floats: Floats,
+    pub floats: FloatReading,
 }
 
 /// How a repeated key is handled.
@@ -58,7 +58,7 @@ pub enum DuplicateKeys {
 
 /// How an unquoted number with a point or an exponent is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Floats {
+pub enum FloatReading {
     /// As a number, like in Kubernetes.
     #[default]
     Number,
@@ -68,7 +68,7 @@ pub enum Floats {
 
 /// A document of a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Document {
+pub struct YamlDocument {
     /// The document as JSON; null if it contains only comments.
     pub value: Value,
     /// Line of its root node in the stream, from 1.
@@ -82,31 +82,31 @@ pub struct Document {
 /// A document with an error is replaced by the error, and the stream continues after it, as upstream. Only text after a `---`, and an input
 /// over [`MAX_BYTES`] or [`MAX_NODES`], ends the stream. Collect into `Result<Vec<_>, _>` to stop at the first error.
 #[must_use]
-pub fn documents<'a>(bytes: &'a [u8], options: &YamlOptions) -> Documents<'a> {
-    Documents {
+pub fn documents<'a>(bytes: &'a [u8], options: &YamlOptions) -> YamlDocuments<'a> {
+    YamlDocuments {
         rest: Some(bytes),
         line: 1,
         read: VecDeque::new(),
-        budget: section::Budget::default(),
+        budget: section::YamlBudget::default(),
         options: *options,
     }
 }
 
 /// Iterator over the documents of a stream; see [`documents`].
 #[derive(Debug)]
-pub struct Documents<'a> {
+pub struct YamlDocuments<'a> {
     /// The rest to read; `None` after an error that ends the stream.
     rest: Option<&'a [u8]>,
     /// Line of the first byte of `rest`.
     line: usize,
     /// Documents of a section that were not returned yet. There are several only if `...` separates them.
-    read: VecDeque<Document>,
-    budget: section::Budget,
+    read: VecDeque<YamlDocument>,
+    budget: section::YamlBudget,
     options: YamlOptions,
 }
 
-impl Iterator for Documents<'_> {
-    type Item = Result<Document, YamlError>;
+impl Iterator for YamlDocuments<'_> {
+    type Item = Result<YamlDocument, YamlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -121,7 +121,7 @@ impl Iterator for Documents<'_> {
                 Ok(section) => section,
                 Err(error) => return Some(Err(error)),
             };
-            match section::read(&section, &self.options, &mut self.budget) {
+            match section::read_documents(&section, &self.options, &mut self.budget) {
                 Ok(documents) => self.read.extend(documents),
                 Err(error) => {
                     if error.problem == YamlProblem::TooManyNodes {
@@ -134,10 +134,10 @@ impl Iterator for Documents<'_> {
     }
 }
 
-impl<'a> Documents<'a> {
+impl<'a> YamlDocuments<'a> {
     /// Splits off the next section, as `k8s.io/apimachinery/pkg/util/yaml` does: a separator line ends a section, but the first line of a
     /// section belongs to it even if it is a separator.
-    fn next_section(&mut self) -> Option<Result<Section<'a>, YamlError>> {
+    fn next_section(&mut self) -> Option<Result<YamlSection<'a>, YamlError>> {
         let rest = self.rest?;
         if rest.is_empty() {
             return None;
@@ -166,7 +166,7 @@ impl<'a> Documents<'a> {
         }
         let (bytes, rest) = (rest.get(..length)?, rest.get(after..)?);
         self.rest = Some(rest);
-        Some(Ok(Section { bytes, line: start }))
+        Some(Ok(YamlSection { bytes, line: start }))
     }
 }
 

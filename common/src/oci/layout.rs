@@ -15,7 +15,7 @@ const NAME: &str = "org.opencontainers.image.ref.name";
 
 /// A name, and the manifest that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedManifest {
     /// The name, written out in full, with a tag or a digest. A referrer has the name of its repository and its own digest.
     pub image: Image,
     /// The manifest.
@@ -51,14 +51,14 @@ pub enum LayoutError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Index {
+struct LayoutIndex {
     schema_version: u32,
     media_type: String,
-    manifests: Vec<Entry>,
+    manifests: Vec<LayoutEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct LayoutEntry {
     #[serde(flatten)]
     descriptor: Descriptor,
     #[serde(default)]
@@ -67,12 +67,12 @@ struct Entry {
 
 /// Returns the bytes of `index.json`.
 #[must_use]
-pub fn write(named: &[Named]) -> Vec<u8> {
-    let entries = named.iter().map(|one| Entry {
+pub fn write(named: &[NamedManifest]) -> Vec<u8> {
+    let entries = named.iter().map(|one| LayoutEntry {
         descriptor: one.descriptor.clone(),
         annotations: BTreeMap::from([(NAME.to_owned(), one.image.to_string())]),
     });
-    let index = Index {
+    let index = LayoutIndex {
         schema_version: 2,
         media_type: INDEX.to_owned(),
         manifests: entries.collect(),
@@ -85,14 +85,14 @@ pub fn write(named: &[Named]) -> Vec<u8> {
 ///
 /// # Errors
 /// [`LayoutError`].
-pub fn read(bytes: &[u8]) -> Result<Vec<Named>, LayoutError> {
-    let index: Index = entrance::from_slice(bytes).map_err(LayoutError::Malformed)?;
+pub fn read(bytes: &[u8]) -> Result<Vec<NamedManifest>, LayoutError> {
+    let index: LayoutIndex = entrance::from_slice(bytes).map_err(LayoutError::Malformed)?;
     let entries = index.manifests.into_iter();
-    entries.map(named).collect()
+    entries.map(read_entry).collect()
 }
 
-fn named(entry: Entry) -> Result<Named, LayoutError> {
-    let Entry {
+fn read_entry(entry: LayoutEntry) -> Result<NamedManifest, LayoutError> {
+    let LayoutEntry {
         descriptor,
         annotations,
     } = entry;
@@ -109,7 +109,7 @@ fn named(entry: Entry) -> Result<Named, LayoutError> {
         let name = name.clone();
         return Err(LayoutError::Digest { name, digest });
     }
-    Ok(Named { image, descriptor })
+    Ok(NamedManifest { image, descriptor })
 }
 
 #[cfg(test)]
@@ -122,8 +122,8 @@ mod tests {
         format!("sha256:{}", digit.repeat(64))
     }
 
-    fn entry(name: &str, digest: &str) -> Named {
-        Named {
+    fn entry(name: &str, digest: &str) -> NamedManifest {
+        NamedManifest {
             image: Image::parse(name).unwrap(),
             descriptor: Descriptor {
                 media_type: INDEX.to_owned(),

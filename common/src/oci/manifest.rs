@@ -31,7 +31,7 @@ pub struct Descriptor {
 
 /// The parts of a manifest that copying needs. The manifest itself is copied as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Manifest {
+pub struct OciManifest {
     /// The media type.
     pub media_type: String,
     /// The manifests that an index lists.
@@ -48,7 +48,7 @@ pub struct Manifest {
 
 /// Why a manifest cannot be copied.
 #[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
+pub enum OciManifestError {
     /// It is not JSON, or has another structure.
     #[error("the manifest cannot be read: {0}")]
     Malformed(#[source] serde_json::Error),
@@ -65,7 +65,7 @@ pub enum ManifestError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct ManifestFields {
     media_type: Option<String>,
     artifact_type: Option<String>,
     config: Option<Descriptor>,
@@ -75,15 +75,16 @@ struct Written {
     annotations: Option<Value>,
 }
 
-impl Manifest {
+impl OciManifest {
     /// Reads a manifest.
     ///
     /// # Errors
     /// [`ManifestError`].
-    pub fn read(bytes: &[u8]) -> Result<Self, ManifestError> {
-        let written: Written = entrance::from_slice(bytes).map_err(ManifestError::Malformed)?;
+    pub fn read(bytes: &[u8]) -> Result<Self, OciManifestError> {
+        let written: ManifestFields =
+            entrance::from_slice(bytes).map_err(OciManifestError::Malformed)?;
         let is_index = match (&written.manifests, &written.layers) {
-            (Some(_), Some(_)) => return Err(ManifestError::Ambiguous),
+            (Some(_), Some(_)) => return Err(OciManifestError::Ambiguous),
             (manifests, _) => manifests.is_some(),
         };
         let allowed = if is_index {
@@ -95,7 +96,7 @@ impl Manifest {
         let default = if is_index { INDEX } else { IMAGE };
         let media_type = written.media_type.unwrap_or_else(|| default.to_owned());
         if !allowed.contains(&media_type.as_str()) || (!is_index && written.config.is_none()) {
-            return Err(ManifestError::Type(media_type));
+            return Err(OciManifestError::Type(media_type));
         }
         let config_type = written.config.as_ref().map(|it| it.media_type.clone());
         let layers = written.layers.unwrap_or_default().into_iter();
@@ -111,7 +112,7 @@ impl Manifest {
         let named = manifest.manifests.iter().chain(&manifest.blobs);
         let mut digests = named.map(|it| &it.digest).chain(&manifest.subject);
         match digests.find(|digest| !is_digest(digest)) {
-            Some(digest) => Err(ManifestError::Digest(digest.clone())),
+            Some(digest) => Err(OciManifestError::Digest(digest.clone())),
             None => Ok(manifest),
         }
     }
@@ -158,7 +159,7 @@ mod tests {
             ],
             "subject": descriptor(INDEX, "d"),
         });
-        let read = Manifest::read(image.to_string().as_bytes()).unwrap();
+        let read = OciManifest::read(image.to_string().as_bytes()).unwrap();
         assert_eq!(read.media_type, IMAGE);
         assert_eq!(digits(&read.blobs), ["a", "b"]);
         assert_eq!(
@@ -170,7 +171,7 @@ mod tests {
             Some("application/vnd.example")
         );
         let list = json!({"mediaType": DOCKER_LIST, "manifests": [descriptor(IMAGE, "e")]});
-        let read = Manifest::read(list.to_string().as_bytes()).unwrap();
+        let read = OciManifest::read(list.to_string().as_bytes()).unwrap();
         assert_eq!(
             (read.media_type.as_str(), digits(&read.manifests)),
             (DOCKER_LIST, vec!["e"])
@@ -198,7 +199,7 @@ mod tests {
                 "sha256:../x is not a valid",
             ),
         ] {
-            let error = Manifest::read(manifest.to_string().as_bytes()).unwrap_err();
+            let error = OciManifest::read(manifest.to_string().as_bytes()).unwrap_err();
             assert!(error.to_string().contains(words), "{manifest}: {error}");
         }
     }

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::manifest::{Descriptor, INDEX, Manifest, ManifestError};
+use super::manifest::{Descriptor, INDEX, OciManifest, OciManifestError};
 use crate::entrance;
 
 /// The suffixes of cosign's tags.
@@ -13,13 +13,13 @@ const COSIGN: [&str; 3] = ["sig", "att", "sbom"];
 
 /// Returns the tag of the list of referrers: `sha256-HEX`.
 #[must_use]
-pub fn tag(digest: &str) -> String {
+pub fn referrers_tag(digest: &str) -> String {
     digest.replace(':', "-")
 }
 
 /// Returns cosign's tags for a digest: `sha256-HEX.sig` and so on.
 pub fn cosign_tags(digest: &str) -> impl Iterator<Item = String> {
-    let tag = tag(digest);
+    let tag = referrers_tag(digest);
     COSIGN.into_iter().map(move |kind| format!("{tag}.{kind}"))
 }
 
@@ -27,8 +27,8 @@ pub fn cosign_tags(digest: &str) -> impl Iterator<Item = String> {
 ///
 /// # Errors
 /// [`ManifestError`] if it is not an index.
-pub fn listed(bytes: &[u8]) -> Result<Vec<String>, ManifestError> {
-    let index = Manifest::read(bytes)?;
+pub fn list_digests(bytes: &[u8]) -> Result<Vec<String>, OciManifestError> {
+    let index = OciManifest::read(bytes)?;
     let manifests = index.manifests.into_iter();
     Ok(manifests.map(|referrer| referrer.digest).collect())
 }
@@ -37,17 +37,17 @@ pub fn listed(bytes: &[u8]) -> Result<Vec<String>, ManifestError> {
 ///
 /// # Errors
 /// [`ManifestError`] if the content of the tag is not an index.
-pub fn with(
+pub fn add_referrer(
     list: Option<&[u8]>,
     referrer: &Descriptor,
-    manifest: &Manifest,
-) -> Result<Option<Vec<u8>>, ManifestError> {
+    manifest: &OciManifest,
+) -> Result<Option<Vec<u8>>, OciManifestError> {
     let mut index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": []});
     if let Some(bytes) = list {
-        if listed(bytes)?.contains(&referrer.digest) {
+        if list_digests(bytes)?.contains(&referrer.digest) {
             return Ok(None);
         }
-        index = entrance::from_slice(bytes).map_err(ManifestError::Malformed)?;
+        index = entrance::from_slice(bytes).map_err(OciManifestError::Malformed)?;
     }
     let mut entry = json!({
         "mediaType": referrer.media_type, "digest": referrer.digest, "size": referrer.size,
@@ -84,17 +84,22 @@ mod tests {
         };
         let config = json!({"mediaType": "a/b", "digest": digest("c"), "size": 1});
         let written = json!({"config": config, "annotations": {"k": "v"}}).to_string();
-        let manifest = Manifest::read(written.as_bytes()).unwrap();
-        let one = with(None, &referrer("a"), &manifest).unwrap().unwrap();
-        let two = with(Some(&one), &referrer("b"), &manifest)
+        let manifest = OciManifest::read(written.as_bytes()).unwrap();
+        let one = add_referrer(None, &referrer("a"), &manifest)
             .unwrap()
             .unwrap();
-        assert_eq!(listed(&two).unwrap(), [digest("a"), digest("b")]);
-        assert_eq!(with(Some(&two), &referrer("a"), &manifest).unwrap(), None);
+        let two = add_referrer(Some(&one), &referrer("b"), &manifest)
+            .unwrap()
+            .unwrap();
+        assert_eq!(list_digests(&two).unwrap(), [digest("a"), digest("b")]);
+        assert_eq!(
+            add_referrer(Some(&two), &referrer("a"), &manifest).unwrap(),
+            None
+        );
         let read: Value = serde_json::from_slice(&two).unwrap();
         assert_eq!(read["manifests"][1]["artifactType"], "a/b");
         assert_eq!(read["manifests"][1]["annotations"]["k"], "v");
-        assert!(with(Some(b"{}"), &referrer("a"), &manifest).is_err());
+        assert!(add_referrer(Some(b"{}"), &referrer("a"), &manifest).is_err());
     }
 
     #[test]

@@ -8,21 +8,21 @@ use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 use crate::nearest::nearest;
-pub use scalar::compile;
+pub use scalar::compile_pattern;
 
 /// Maximum depth to which objects are checked. The YAML reader has a lower limit.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 /// Maximum number of values that are checked in one object, counted again for every alternative. The rest is left to the API server.
-const MOST_VALUES: usize = 500_000;
+const MAX_VALUES: usize = 500_000;
 /// Maximum number of findings in one object: a wrong list of thousands repeats the same finding.
-const MOST: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 /// Fields that every object of the cluster has, whatever its definition.
 const OWN: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// The result of checking an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum SchemaFinding {
     /// The API server would refuse the object.
     Problem {
         /// Path of the field.
@@ -43,18 +43,18 @@ pub(super) enum Finding {
 
 /// Checks one object.
 #[derive(Default)]
-pub(super) struct Check<'a> {
+pub(super) struct SchemaChecker<'a> {
     path: String,
     depth: usize,
     values: usize,
     /// Patterns by their text; `None` if they cannot be compiled here.
     patterns: HashMap<&'a str, Option<Regex>>,
-    findings: Vec<Finding>,
+    findings: Vec<SchemaFinding>,
 }
 
 /// The schemas that apply to a value.
 #[derive(Clone, Copy)]
-struct Level<'a> {
+struct SchemaLevel<'a> {
     /// The schema to check.
     schema: &'a Value,
     /// The structural schema of the same field, which alone has defaults. It differs from `schema` inside `anyOf` and the like.
@@ -78,68 +78,68 @@ pub(super) fn has_rules(schema: &Value) -> bool {
 
 /// Returns whether a value fits a schema, as far as this module can check.
 pub fn fits(schema: &Value, value: &Value) -> bool {
-    let level = Level {
+    let level = SchemaLevel {
         schema,
         base: schema,
         structural: true,
         embedded: false,
     };
-    Check::default().fits(level, value)
+    SchemaChecker::default().fits(level, value)
 }
 
-impl<'a> Check<'a> {
+impl<'a> SchemaChecker<'a> {
     /// Checks an object by the schema of its definition. apiVersion, kind and metadata are left to the API server.
-    pub(super) fn root(schema: &'a Value, object: &'a Value) -> Vec<Finding> {
+    pub(super) fn check_root(schema: &'a Value, object: &'a Value) -> Vec<SchemaFinding> {
         let mut check = Self::default();
-        let level = Level {
+        let level = SchemaLevel {
             schema,
             base: schema,
             structural: true,
             embedded: true,
         };
-        check.value(level, object);
+        check.check_value(level, object);
         check.findings
     }
 
-    fn value(&mut self, level: Level<'a>, value: &'a Value) {
-        let spent = self.depth >= DEEPEST || self.values >= MOST_VALUES;
-        if spent || self.findings.len() >= MOST {
+    fn check_value(&mut self, level: SchemaLevel<'a>, value: &'a Value) {
+        let spent = self.depth >= MAX_DEPTH || self.values >= MAX_VALUES;
+        if spent || self.findings.len() >= MAX_FINDINGS {
             return;
         }
         self.values += 1;
         self.depth += 1;
-        self.judge(level, value);
+        self.check_node(level, value);
         self.depth -= 1;
     }
 
-    fn judge(&mut self, level: Level<'a>, value: &'a Value) {
+    fn check_node(&mut self, level: SchemaLevel<'a>, value: &'a Value) {
         let schema = level.schema;
-        if value.is_null() && is(level.base, "nullable") {
+        if value.is_null() && is_true(level.base, "nullable") {
             return;
         }
         if level.structural
             && let Some(expected) = scalar::wrong_type(schema, value)
         {
-            let found = scalar::kind(value);
+            let found = scalar::type_name(value);
             let is_scalar = value.is_number() || value.is_boolean();
             let hint = if expected == "a string" && is_scalar {
                 ": put it in quotes"
             } else {
                 ""
             };
-            return self.problem(format!("must be {expected}, not {found}{hint}"));
+            return self.report_problem(format!("must be {expected}, not {found}{hint}"));
         }
         match value {
-            Value::Object(fields) => self.object(level, fields),
-            Value::Array(items) => self.array(level, items),
-            scalar => self.scalar(schema, scalar),
+            Value::Object(fields) => self.check_object(level, fields),
+            Value::Array(items) => self.check_array(level, items),
+            scalar => self.check_scalar(schema, scalar),
         }
-        self.one_of(schema, value);
-        self.junctors(level, value);
+        self.check_enum(schema, value);
+        self.check_combinators(level, value);
     }
 
-    fn object(&mut self, level: Level<'a>, fields: &'a Map<String, Value>) {
-        let Level {
+    fn check_object(&mut self, level: SchemaLevel<'a>, fields: &'a Map<String, Value>) {
+        let SchemaLevel {
             schema,
             base,
             structural,
@@ -151,19 +151,21 @@ impl<'a> Check<'a> {
                 continue;
             }
             let sub = property(base, name);
-            let nullable = sub.is_some_and(|sub| is(sub, "nullable"));
+            let nullable = sub.is_some_and(|sub| is_true(sub, "nullable"));
             let there = fields.get(name).is_some_and(|v| nullable || !v.is_null());
             if !there && sub.is_none_or(|sub| sub.get("default").is_none()) {
-                self.at_field(name, |check| check.problem("is required".to_owned()));
+                self.in_field(name, |check| check.report_problem("is required".to_owned()));
             }
         }
         if embedded
             && structural
             && !["apiVersion", "kind"]
                 .iter()
-                .all(|name| named(fields, name))
+                .all(|name| has_text(fields, name))
         {
-            self.problem("is an object of the cluster and needs apiVersion and kind".to_owned());
+            self.report_problem(
+                "is an object of the cluster and needs apiVersion and kind".to_owned(),
+            );
         }
         let additional = schema.get("additionalProperties");
         for (name, value) in fields {
@@ -173,9 +175,9 @@ impl<'a> Check<'a> {
             let sub = property(schema, name).or_else(|| additional.filter(|sub| sub.is_object()));
             let Some(sub) = sub else {
                 let kept = additional == Some(&Value::Bool(true))
-                    || is(schema, "x-kubernetes-preserve-unknown-fields");
+                    || is_true(schema, "x-kubernetes-preserve-unknown-fields");
                 if structural && !kept {
-                    self.unknown(schema, name);
+                    self.report_unknown(schema, name);
                 }
                 continue;
             };
@@ -186,41 +188,43 @@ impl<'a> Check<'a> {
                 property(base, name).or(additional).unwrap_or(sub)
             };
             // The API server drops the field, or sets its default, before it checks.
-            if value.is_null() && !is(base_sub, "nullable") {
+            if value.is_null() && !is_true(base_sub, "nullable") {
                 continue;
             }
-            let level = Level {
+            let level = SchemaLevel {
                 schema: sub,
                 base: base_sub,
                 structural,
-                embedded: is(base_sub, "x-kubernetes-embedded-resource"),
+                embedded: is_true(base_sub, "x-kubernetes-embedded-resource"),
             };
-            self.at_field(name, |check| check.value(level, value));
+            self.in_field(name, |check| check.check_value(level, value));
         }
-        self.count(schema, "Properties", "fields", fields.len());
+        self.check_count(schema, "Properties", "fields", fields.len());
     }
 
-    fn array(&mut self, level: Level<'a>, items: &'a [Value]) {
+    fn check_array(&mut self, level: SchemaLevel<'a>, items: &'a [Value]) {
         let schema = level.schema;
-        self.count(schema, "Items", "items", items.len());
-        self.duplicates(schema, items);
+        self.check_count(schema, "Items", "items", items.len());
+        self.check_duplicates(schema, items);
         let Some(sub) = schema.get("items").filter(|sub| sub.is_object()) else {
             return;
         };
         let base = level.base.get("items").unwrap_or(sub);
         for (index, item) in items.iter().enumerate() {
-            let level = Level {
+            let level = SchemaLevel {
                 schema: sub,
                 base,
                 structural: level.structural,
-                embedded: is(base, "x-kubernetes-embedded-resource"),
+                embedded: is_true(base, "x-kubernetes-embedded-resource"),
             };
-            self.at(&format!("[{index}]"), |check| check.value(level, item));
+            self.in_path(&format!("[{index}]"), |check| {
+                check.check_value(level, item)
+            });
         }
     }
 
     /// Reports equal items of a set, and items of a map with equal keys.
-    fn duplicates(&mut self, schema: &'a Value, items: &'a [Value]) {
+    fn check_duplicates(&mut self, schema: &'a Value, items: &'a [Value]) {
         let keys: Vec<&str> = strings(schema.get("x-kubernetes-list-map-keys")).collect();
         let default = |key: &str| schema.pointer(&format!("/items/properties/{key}/default"));
         let mut seen = HashSet::new();
@@ -240,23 +244,23 @@ impl<'a> Check<'a> {
                 } else {
                     format!(" (by {})", keys.join(", "))
                 };
-                self.at(&format!("[{index}]"), |check| {
-                    check.problem(format!("stands twice in the list{of}"));
+                self.in_path(&format!("[{index}]"), |check| {
+                    check.report_problem(format!("stands twice in the list{of}"));
                 });
             }
         }
     }
 
     /// Checks `allOf`, `anyOf`, `oneOf` and `not`. Findings of a single alternative are not problems by themselves.
-    fn junctors(&mut self, level: Level<'a>, value: &'a Value) {
-        let branch = |schema: &'a Value| Level {
+    fn check_combinators(&mut self, level: SchemaLevel<'a>, value: &'a Value) {
+        let branch = |schema: &'a Value| SchemaLevel {
             schema,
             structural: false,
             ..level
         };
         let schema = level.schema;
         for schema in list(schema.get("allOf")) {
-            self.value(branch(schema), value);
+            self.check_value(branch(schema), value);
         }
         for (word, few, many) in [
             ("anyOf", "fits none of the alternatives", None),
@@ -273,58 +277,58 @@ impl<'a> Check<'a> {
                 .filter(|schema| self.fits(branch(schema), value))
                 .count();
             match (fitting, many) {
-                (0, _) => self.problem(format!("{few} of its {word}")),
-                (2.., Some(many)) => self.problem(format!("{many} of its {word}")),
+                (0, _) => self.report_problem(format!("{few} of its {word}")),
+                (2.., Some(many)) => self.report_problem(format!("{many} of its {word}")),
                 _ => {}
             }
         }
         if let Some(schema) = schema.get("not")
             && self.fits(branch(schema), value)
         {
-            self.problem("is what its schema excludes (not)".to_owned());
+            self.report_problem("is what its schema excludes (not)".to_owned());
         }
     }
 
     /// Returns whether a value fits, without reporting its findings.
-    fn fits(&mut self, level: Level<'a>, value: &'a Value) -> bool {
+    fn fits(&mut self, level: SchemaLevel<'a>, value: &'a Value) -> bool {
         let told = std::mem::take(&mut self.findings);
-        self.value(level, value);
+        self.check_value(level, value);
         let found = std::mem::replace(&mut self.findings, told);
         !found
             .iter()
-            .any(|finding| matches!(finding, Finding::Problem { .. }))
+            .any(|finding| matches!(finding, SchemaFinding::Problem { .. }))
     }
 
-    fn unknown(&mut self, schema: &Value, name: &str) {
+    fn report_unknown(&mut self, schema: &Value, name: &str) {
         let known = schema.get("properties").and_then(Value::as_object);
         let known = known.into_iter().flat_map(Map::keys).map(String::as_str);
         let near = nearest(name, known).map(str::to_owned);
-        self.at_field(name, |check| {
+        self.in_field(name, |check| {
             let path = check.path.clone();
-            check.findings.push(Finding::Unknown { path, near });
+            check.findings.push(SchemaFinding::Unknown { path, near });
         });
     }
 
-    fn problem(&mut self, message: String) {
+    fn report_problem(&mut self, message: String) {
         let path = if self.path.is_empty() {
             "the object".to_owned()
         } else {
             self.path.clone()
         };
-        self.findings.push(Finding::Problem { path, message });
+        self.findings.push(SchemaFinding::Problem { path, message });
     }
 
-    fn at_field(&mut self, name: &str, then: impl FnOnce(&mut Self)) {
+    fn in_field(&mut self, name: &str, then: impl FnOnce(&mut Self)) {
         let is_plain = !name.is_empty() && !name.contains(['.', '/', '[']);
         let step = match (is_plain, self.path.is_empty()) {
             (true, true) => name.to_owned(),
             (true, false) => format!(".{name}"),
             (false, _) => format!("[{name:?}]"),
         };
-        self.at(&step, then);
+        self.in_path(&step, then);
     }
 
-    fn at(&mut self, step: &str, then: impl FnOnce(&mut Self)) {
+    fn in_path(&mut self, step: &str, then: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push_str(step);
         then(self);
@@ -340,11 +344,11 @@ fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
     list(value).filter_map(Value::as_str)
 }
 
-fn is(schema: &Value, flag: &str) -> bool {
+fn is_true(schema: &Value, flag: &str) -> bool {
     schema.get(flag).and_then(Value::as_bool) == Some(true)
 }
 
-fn named(fields: &Map<String, Value>, name: &str) -> bool {
+fn has_text(fields: &Map<String, Value>, name: &str) -> bool {
     let value = fields.get(name).and_then(Value::as_str);
     value.is_some_and(|text| !text.is_empty())
 }

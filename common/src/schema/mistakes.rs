@@ -11,7 +11,7 @@ const NAMED: usize = 5;
 
 /// A mistake in a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct DocumentMistake {
     /// Path of the field.
     pub path: String,
     /// What is wrong, including the path.
@@ -20,9 +20,9 @@ pub struct Mistake {
 
 /// Returns the mistakes of one of our objects, according to the schema by which the API server checks it.
 #[must_use]
-pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<Mistake> {
-    let found = schema::problems(&schema_of::<K>(), document);
-    let mistake = |(path, message)| Mistake {
+pub fn find_mistakes<K: CustomResourceExt>(document: &Value) -> Vec<DocumentMistake> {
+    let found = schema::find_problems(&schema_of::<K>(), document);
+    let mistake = |(path, message)| DocumentMistake {
         text: format!("{path} {message}"),
         path,
     };
@@ -31,8 +31,8 @@ pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<Mistake> {
 
 /// Returns a mistake for each field that our type of object does not have.
 #[must_use]
-pub fn unknown(paths: Vec<String>) -> Vec<Mistake> {
-    let mistake = |path| Mistake {
+pub fn unknown_fields(paths: Vec<String>) -> Vec<DocumentMistake> {
+    let mistake = |path| DocumentMistake {
         text: format!("unknown field {path}; remove it or correct its name"),
         path,
     };
@@ -42,9 +42,12 @@ pub fn unknown(paths: Vec<String>) -> Vec<Mistake> {
 /// Sorts mistakes by line. Returns the line of the first one, and a text of all mistakes, which names the other lines. `line` returns the
 /// line of a path.
 #[must_use]
-pub fn in_order(mistakes: &[Mistake], line: impl Fn(&str) -> usize) -> (usize, String) {
+pub fn describe_by_line(
+    mistakes: &[DocumentMistake],
+    line: impl Fn(&str) -> usize,
+) -> (usize, String) {
     let lines = mistakes.iter().map(|mistake| line(&mistake.path));
-    let mut found: Vec<(usize, &Mistake)> = lines.zip(mistakes).collect();
+    let mut found: Vec<(usize, &DocumentMistake)> = lines.zip(mistakes).collect();
     found.sort_by_key(|(line, _)| *line);
     let first = found.first().map_or(1, |(line, _)| *line);
     let mut texts = Vec::new();
@@ -64,8 +67,8 @@ pub fn in_order(mistakes: &[Mistake], line: impl Fn(&str) -> usize) -> (usize, S
 
 /// Returns all mistakes, including unknown fields, as pairs of path and message.
 #[must_use]
-pub fn every<K: CustomResourceExt>(document: &Value) -> Vec<(String, String)> {
-    schema::strict(&schema_of::<K>(), document)
+pub fn find_strict_mistakes<K: CustomResourceExt>(document: &Value) -> Vec<(String, String)> {
+    schema::find_strict_problems(&schema_of::<K>(), document)
 }
 
 /// Returns the schema of one of our definitions. A definition can always be written as JSON.
@@ -108,7 +111,7 @@ mod tests {
                 Some(format!("{at}.source is required")),
             ),
         ] {
-            let found = mistakes::<AddonCatalogue>(&json!({
+            let found = find_mistakes::<AddonCatalogue>(&json!({
                 "apiVersion": names::API_VERSION,
                 "kind": "AddonCatalogue",
                 "metadata": {"name": "c"},

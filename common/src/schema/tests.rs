@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn manifest(line: usize, object: Value) -> Manifest {
-    let place = Place {
+    let place = FilePosition {
         file: "set.yaml".to_owned(),
         line,
         column: 0,
@@ -31,7 +31,7 @@ fn thing(spec: Value) -> Manifest {
 fn judge(spec_schema: Value, spec: Value) -> (Vec<String>, Vec<String>) {
     let schema = json!({"type": "object", "properties": {"spec": spec_schema}});
     let manifests = [definition(schema), thing(spec)];
-    match Schemas::of(manifests.iter()).check(&manifests) {
+    match CrdSchemas::from_manifests(manifests.iter()).check(&manifests) {
         Ok(notes) => (Vec::new(), notes),
         Err(error) => {
             let line = |problem: &SchemaProblem| format!("{} {}", problem.path, problem.message);
@@ -319,7 +319,7 @@ fn across_manifests_and_all_at_once() {
         manifest(3, bare),
         manifest(4, other_version),
     ];
-    let schemas = Schemas::of(one.iter().chain(&two));
+    let schemas = CrdSchemas::from_manifests(one.iter().chain(&two));
     assert_eq!(schemas.check(&one), Ok(Vec::new()));
     let error = schemas.check(&two).unwrap_err();
     assert_eq!(

@@ -13,7 +13,7 @@ use crate::api::names::ANNOTATION_KKP_VERSION;
 #[error(
     "annotation {ANNOTATION_KKP_VERSION}={text} of namespace {namespace} is not a version: write one like 2.28.3"
 )]
-pub struct KkpError {
+pub struct KkpVersionError {
     /// The namespace.
     namespace: String,
     /// The annotation.
@@ -25,17 +25,17 @@ pub struct KkpError {
 ///
 /// # Errors
 /// [`KkpError`].
-pub fn version(
+pub fn read_kkp_version(
     namespace: &str,
     annotations: &BTreeMap<String, String>,
-) -> Result<Option<Version>, KkpError> {
+) -> Result<Option<Version>, KkpVersionError> {
     let text = annotations
         .get(ANNOTATION_KKP_VERSION)
         .map(|text| text.trim());
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    let version = tolerant::parse(text).map_err(|_| KkpError {
+    let version = tolerant::parse(text).map_err(|_| KkpVersionError {
         namespace: namespace.to_owned(),
         text: text.to_owned(),
     })?;
@@ -50,11 +50,11 @@ mod tests {
     fn an_annotation_is_read_tolerantly_and_named_where_it_is_no_version() {
         let read = |text: &str| {
             let key = ANNOTATION_KKP_VERSION.to_owned();
-            version("web", &BTreeMap::from([(key, text.to_owned())]))
+            read_kkp_version("web", &BTreeMap::from([(key, text.to_owned())]))
         };
         assert_eq!(read("v2.28"), Ok(Some(Version::new(2, 28, 0))));
         assert_eq!(read(" "), Ok(None));
-        assert_eq!(version("web", &BTreeMap::new()), Ok(None));
+        assert_eq!(read_kkp_version("web", &BTreeMap::new()), Ok(None));
         let error = read("newest").unwrap_err().to_string();
         assert_eq!(
             error,

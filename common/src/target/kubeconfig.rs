@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-use crate::address::{Scope, scope};
+use crate::address::{AddressScope, scope};
 use crate::values;
 
 /// The maximum size of a kubeconfig in bytes.
-pub const LARGEST: usize = 256 * 1024;
+pub const MAX_KUBECONFIG: usize = 256 * 1024;
 
 /// The fields that a cluster may have.
 const OF_CLUSTER: &[&str] = &[
@@ -33,7 +33,7 @@ const OF_USER: &[&str] = &[
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KubeconfigError {
     /// It is too large.
-    #[error("it has {0} bytes; a kubeconfig has at most {LARGEST}")]
+    #[error("it has {0} bytes; a kubeconfig has at most {MAX_KUBECONFIG}")]
     TooLarge(usize),
     /// It is not a map in YAML.
     #[error("it is not YAML with the fields of a kubeconfig")]
@@ -72,25 +72,25 @@ pub enum KubeconfigError {
 ///
 /// # Errors
 /// [`KubeconfigError`].
-pub fn checked(text: &[u8]) -> Result<Value, KubeconfigError> {
-    if text.len() > LARGEST {
+pub fn read_kubeconfig(text: &[u8]) -> Result<Value, KubeconfigError> {
+    if text.len() > MAX_KUBECONFIG {
         return Err(KubeconfigError::TooLarge(text.len()));
     }
     let whole = values::read(text, "kubeconfig").map_err(|_| KubeconfigError::NotYaml)?;
     let current = whole["current-context"].as_str();
     let current = current.ok_or(KubeconfigError::Missing("current-context"))?;
-    let context = entry(&whole, "contexts", "context", current)
+    let context = find_entry(&whole, "contexts", "context", current)
         .ok_or(KubeconfigError::Dangling("current-context"))?;
     let cluster = context["cluster"].as_str();
     let cluster = cluster.ok_or(KubeconfigError::Missing("context.cluster"))?;
     let user = context["user"].as_str();
     let user = user.ok_or(KubeconfigError::Missing("context.user"))?;
-    let cluster = entry(&whole, "clusters", "cluster", cluster)
+    let cluster = find_entry(&whole, "clusters", "cluster", cluster)
         .ok_or(KubeconfigError::Dangling("context.cluster"))?;
-    let user =
-        entry(&whole, "users", "user", user).ok_or(KubeconfigError::Dangling("context.user"))?;
-    let cluster = only(cluster, "cluster", OF_CLUSTER)?;
-    let user = only(user, "user", OF_USER)?;
+    let user = find_entry(&whole, "users", "user", user)
+        .ok_or(KubeconfigError::Dangling("context.user"))?;
+    let cluster = allowed_fields(cluster, "cluster", OF_CLUSTER)?;
+    let user = allowed_fields(user, "user", OF_USER)?;
     let server = cluster.get("server").and_then(Value::as_str);
     let server = server.ok_or(KubeconfigError::Missing("cluster.server"))?;
     let rest = server.strip_prefix("https://");
@@ -117,23 +117,23 @@ pub fn checked(text: &[u8]) -> Result<Value, KubeconfigError> {
 /// [`KubeconfigError::Address`].
 pub fn check_address(address: IpAddr, is_near: bool) -> Result<(), KubeconfigError> {
     match scope(address) {
-        Scope::Other => Ok(()),
-        Scope::Machine if is_near => Ok(()),
-        Scope::LinkLocal | Scope::Metadata | Scope::Machine => {
+        AddressScope::Other => Ok(()),
+        AddressScope::Machine if is_near => Ok(()),
+        AddressScope::LinkLocal | AddressScope::Metadata | AddressScope::Machine => {
             Err(KubeconfigError::Address(address))
         }
     }
 }
 
 /// Returns the named entry of a list, without its name.
-fn entry<'a>(whole: &'a Value, list: &str, part: &str, name: &str) -> Option<&'a Value> {
+fn find_entry<'a>(whole: &'a Value, list: &str, part: &str, name: &str) -> Option<&'a Value> {
     let mut entries = whole[list].as_array()?.iter();
     let found = entries.find(|entry| entry["name"] == name)?;
     found.get(part)
 }
 
 /// Returns the fields of a part that are set, if all of them are allowed. Null, false and an empty text count as not set.
-fn only(
+fn allowed_fields(
     part: &Value,
     name: &'static str,
     allowed: &[&str],
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn data_is_taken_and_nothing_else() {
         let user = json!({"token": "t", "client-key-data": "", "exec": null, "extensions": []});
-        let taken = checked(&kubeconfig(server(), user)).unwrap();
+        let taken = read_kubeconfig(&kubeconfig(server(), user)).unwrap();
         assert_eq!(taken["clusters"][0]["cluster"], server());
         assert_eq!(taken["users"][0]["user"], json!({"token": "t"}));
         assert_eq!(taken["contexts"].as_array().unwrap().len(), 1);
@@ -197,7 +197,7 @@ mod tests {
         for (field, value) in on_cluster {
             let mut cluster = server();
             cluster[field] = value;
-            let refused = checked(&kubeconfig(cluster, json!({"token": "t"}))).unwrap_err();
+            let refused = read_kubeconfig(&kubeconfig(cluster, json!({"token": "t"}))).unwrap_err();
             let expected = KubeconfigError::Refused {
                 part: "cluster",
                 field: field.to_owned(),
@@ -218,7 +218,7 @@ mod tests {
         for (field, value) in on_user {
             let mut user = json!({"token": "secret-token"});
             user[field] = value;
-            let refused = checked(&kubeconfig(server(), user)).unwrap_err();
+            let refused = read_kubeconfig(&kubeconfig(server(), user)).unwrap_err();
             assert_eq!(
                 refused,
                 KubeconfigError::Refused {
@@ -253,9 +253,9 @@ mod tests {
         let plain = json!({"server": "http://shop.example"});
         let with_password = json!({"server": "https://admin:hunter2@shop.example:6443/a"});
         let with_user = json!({"server": "https://hunter2@shop.example"});
-        let huge = vec![b'#'; LARGEST + 1];
+        let huge = vec![b'#'; MAX_KUBECONFIG + 1];
         for (text, expected) in [
-            (huge, KubeconfigError::TooLarge(LARGEST + 1)),
+            (huge, KubeconfigError::TooLarge(MAX_KUBECONFIG + 1)),
             (b"a: [".to_vec(), KubeconfigError::NotYaml),
             (vec![0xff], KubeconfigError::NotYaml),
             (b"{}".to_vec(), KubeconfigError::Missing("current-context")),
@@ -281,9 +281,9 @@ mod tests {
                 KubeconfigError::Missing("user"),
             ),
         ] {
-            assert_eq!(checked(&text), Err(expected));
+            assert_eq!(read_kubeconfig(&text), Err(expected));
         }
         let path = json!({"server": "https://rancher.example/k8s/c@1"});
-        assert!(checked(&kubeconfig(path, json!({"token": "t"}))).is_ok());
+        assert!(read_kubeconfig(&kubeconfig(path, json!({"token": "t"}))).is_ok());
     }
 }

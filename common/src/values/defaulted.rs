@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use super::form;
 use super::merge::{Layer, merge};
-use super::path::unescaped;
+use super::path::unescape_key;
 use crate::api::catalogue::AddonVersion;
 use crate::api::names::hex_prefix;
 use crate::entrance;
@@ -24,18 +24,18 @@ const MAX_DEPTH: usize = 100;
 
 /// The leaves of `spec.values` that were filled in: digests by JSON pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record(BTreeMap<String, String>);
+pub struct DefaultsRecord(BTreeMap<String, String>);
 
 /// Values with the record of what was filled in.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Filled {
+pub struct FilledValues {
     /// The new `spec.values`.
     pub values: Map<String, Value>,
     /// The new record.
-    pub record: Record,
+    pub record: DefaultsRecord,
 }
 
-impl Record {
+impl DefaultsRecord {
     /// Reads the annotation. An unreadable record counts as empty, so that all values are the user's.
     #[must_use]
     pub fn parse(annotation: Option<&str>) -> Self {
@@ -47,7 +47,7 @@ impl Record {
 
     /// Returns the text of the annotation, or `None` if the record is empty.
     #[must_use]
-    pub fn text(&self) -> Option<String> {
+    pub fn to_annotation(&self) -> Option<String> {
         if self.0.is_empty() {
             return None;
         }
@@ -56,7 +56,7 @@ impl Record {
 
     /// Iterates over the top-level keys of the values in which something was filled in.
     pub fn keys(&self) -> impl Iterator<Item = String> {
-        let first = |pointer: &String| Some(unescaped(pointer.split('/').nth(1)?));
+        let first = |pointer: &String| Some(unescape_key(pointer.split('/').nth(1)?));
         self.0.keys().filter_map(first)
     }
 
@@ -83,7 +83,7 @@ pub fn defaults(version: &AddonVersion) -> Map<String, Value> {
 ///
 /// The layer between, `valuesFrom`, is merged over the defaults and under the user's values (semantics 9).
 #[must_use]
-pub fn own(current: &Map<String, Value>, record: &Record) -> Map<String, Value> {
+pub fn user_values(current: &Map<String, Value>, record: &DefaultsRecord) -> Map<String, Value> {
     let mut own = current.clone();
     remove_recorded(&mut own, record, &mut PointerBuf::root(), 0);
     own
@@ -91,19 +91,22 @@ pub fn own(current: &Map<String, Value>, record: &Record) -> Map<String, Value> 
 
 /// Fills `defaults` into the user's own values. Returns `None` if they are nested too deeply, or if the record would be too long.
 #[must_use]
-pub fn fill(
+pub fn fill_defaults(
     current: &Map<String, Value>,
-    record: &Record,
+    record: &DefaultsRecord,
     defaults: Map<String, Value>,
-) -> Option<Filled> {
-    let mut values = own(current, record);
-    let mut new = Record::default();
+) -> Option<FilledValues> {
+    let mut values = user_values(current, record);
+    let mut new = DefaultsRecord::default();
     let mut pointer = PointerBuf::root();
     add_missing(&mut values, defaults, &mut pointer, &mut new, 0)?;
-    if new.text().is_some_and(|text| text.len() > MAX_RECORD) {
+    if new
+        .to_annotation()
+        .is_some_and(|text| text.len() > MAX_RECORD)
+    {
         return None;
     }
-    Some(Filled {
+    Some(FilledValues {
         values,
         record: new,
     })
@@ -113,7 +116,7 @@ pub fn fill(
 /// as `{}` before it was filled; merging gives the same result.
 fn remove_recorded(
     values: &mut Map<String, Value>,
-    record: &Record,
+    record: &DefaultsRecord,
     pointer: &mut PointerBuf,
     depth: usize,
 ) {
@@ -139,7 +142,7 @@ fn add_missing(
     values: &mut Map<String, Value>,
     defaults: Map<String, Value>,
     pointer: &mut PointerBuf,
-    record: &mut Record,
+    record: &mut DefaultsRecord,
     depth: usize,
 ) -> Option<()> {
     if depth > MAX_DEPTH {
@@ -159,7 +162,7 @@ fn add_missing(
                 values.insert(key, Value::Object(inner));
             }
             (None, default) => {
-                let default = as_stored(default);
+                let default = to_stored(default);
                 record
                     .0
                     .insert(pointer.as_str().to_owned(), digest(&default));
@@ -172,7 +175,7 @@ fn add_missing(
 }
 
 /// Appends the operations that turn `old` into `new`. They are as few and as deep as possible; lists are replaced as a whole.
-pub fn difference(
+pub fn append_difference(
     path: &Pointer,
     old: &Map<String, Value>,
     new: &Map<String, Value>,
@@ -187,7 +190,7 @@ pub fn difference(
         match (old.get(key), value) {
             (Some(old), new) if old == new => {}
             (Some(Value::Object(old)), Value::Object(new)) => {
-                difference(&path, old, new, operations);
+                append_difference(&path, old, new, operations);
             }
             (Some(_), new) => operations.push(PatchOperation::Replace(ReplaceOperation {
                 path,
@@ -203,18 +206,18 @@ pub fn difference(
 
 /// Returns the first 16 hex digits of the sha256 of a value as the API server would store it.
 fn digest(value: &Value) -> String {
-    hex_prefix(as_stored(value.clone()).to_string().as_bytes(), 16)
+    hex_prefix(to_stored(value.clone()).to_string().as_bytes(), 16)
 }
 
 /// Converts a value to what the API server returns: 1.0 becomes 1. serde_json keeps keys sorted.
-fn as_stored(value: Value) -> Value {
+fn to_stored(value: Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(integral(&number).unwrap_or(number)),
-        Value::Array(items) => Value::Array(items.into_iter().map(as_stored).collect()),
+        Value::Array(items) => Value::Array(items.into_iter().map(to_stored).collect()),
         Value::Object(fields) => Value::Object(
             fields
                 .into_iter()
-                .map(|(key, value)| (key, as_stored(value)))
+                .map(|(key, value)| (key, to_stored(value)))
                 .collect(),
         ),
         other => other,

@@ -6,16 +6,16 @@ mod unknown;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::path::Path;
+use super::path::ValuePath;
 use crate::api::catalogue::{FieldType, FormField};
 use crate::manifest::parse::type_of;
 
-pub use allowed::{Patterns, is_one_of, listed, refusal};
-pub use unknown::unknown;
+pub use allowed::{CheckedPatterns, find_refusal, is_one_of, list_values};
+pub use unknown::find_unknown;
 
 /// A problem of values or of a form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Violation {
+pub struct FormViolation {
     /// Dotted path of the field, as the form writes it.
     pub path: String,
     /// What is wrong. It does not contain the value, which could be a secret.
@@ -29,22 +29,22 @@ pub struct Violation {
 /// 10.3). Null and, for required fields, empty text count as no value. Keys that the form does not contain are not checked here; see
 /// [`unknown()`].
 #[must_use]
-pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violation> {
+pub fn check_values(form: &[FormField], values: &Value, required: bool) -> Vec<FormViolation> {
     form.iter()
         .filter_map(|field| {
-            let path = Path::parse(&field.internal_name).ok()?;
+            let path = ValuePath::parse(&field.internal_name).ok()?;
             let value = path.get(values).filter(|value| !value.is_null());
-            let mistake = value.and_then(|value| mistake(field.r#type, value));
+            let mistake = value.and_then(|value| type_mistake(field.r#type, value));
             let is_missing = required && is_missing(field, value);
             let message = mistake
                 .or_else(|| is_missing.then(|| "a value is required".to_owned()))
-                .or_else(|| refusal(field, value?))?;
+                .or_else(|| find_refusal(field, value?))?;
             let display = field.display_name.trim();
             let message = match display {
                 "" => message,
                 name => format!("{message} ({name})"),
             };
-            Some(Violation {
+            Some(FormViolation {
                 path: field.internal_name.clone(),
                 message,
             })
@@ -54,16 +54,16 @@ pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violatio
 
 /// Returns the required fields without a value, if all values are known; see [`check`].
 #[must_use]
-pub fn missing<'a>(form: &'a [FormField], values: &Value) -> Vec<&'a FormField> {
+pub fn missing_fields<'a>(form: &'a [FormField], values: &Value) -> Vec<&'a FormField> {
     let is_missing = |field: &&FormField| {
-        Path::parse(&field.internal_name).is_ok_and(|path| is_missing(field, path.get(values)))
+        ValuePath::parse(&field.internal_name).is_ok_and(|path| is_missing(field, path.get(values)))
     };
     form.iter().filter(is_missing).collect()
 }
 
 /// Returns why a value does not have this type, or `None` if it does. Lists and maps never do, and nothing is converted.
 #[must_use]
-pub fn mistake(kind: FieldType, value: &Value) -> Option<String> {
+pub fn type_mistake(kind: FieldType, value: &Value) -> Option<String> {
     let is_fit = match kind {
         FieldType::Text | FieldType::String | FieldType::TextArea => value.is_string(),
         FieldType::Number => value.is_number(),
@@ -87,17 +87,20 @@ pub fn mistake(kind: FieldType, value: &Value) -> Option<String> {
 /// Checks a form: paths are valid and not nested in each other, `enum` and `pattern` are usable, and defaults have the right type and are
 /// allowed. `patterns` contains the patterns of the whole catalogue.
 #[must_use]
-pub fn check_form<'a>(form: &'a [FormField], patterns: &mut Patterns<'a>) -> Vec<Violation> {
+pub fn check_form<'a>(
+    form: &'a [FormField],
+    patterns: &mut CheckedPatterns<'a>,
+) -> Vec<FormViolation> {
     let mut violations = Vec::new();
-    let mut known: Vec<(Path, &str)> = Vec::new();
+    let mut known: Vec<(ValuePath, &str)> = Vec::new();
     for field in form {
         let mut report = |message: String| {
-            violations.push(Violation {
+            violations.push(FormViolation {
                 path: field.internal_name.clone(),
                 message,
             });
         };
-        match Path::parse(&field.internal_name) {
+        match ValuePath::parse(&field.internal_name) {
             Err(error) => report(error.to_string()),
             Ok(path) => {
                 let clash = known.iter().find(|(other, _)| {
@@ -113,10 +116,10 @@ pub fn check_form<'a>(form: &'a [FormField], patterns: &mut Patterns<'a>) -> Vec
             }
         }
         let default = field.default.as_ref().filter(|default| !default.is_null());
-        if let Some(message) = default.and_then(|default| mistake(field.r#type, default)) {
+        if let Some(message) = default.and_then(|default| type_mistake(field.r#type, default)) {
             report(format!("default: {message}"));
         }
-        allowed::problems(field, patterns)
+        allowed::find_problems(field, patterns)
             .into_iter()
             .for_each(report);
     }
@@ -130,7 +133,7 @@ pub fn defaults(form: &[FormField]) -> Value {
     for field in form {
         if let Some(default) = &field.default
             && !default.is_null()
-            && let Ok(path) = Path::parse(&field.internal_name)
+            && let Ok(path) = ValuePath::parse(&field.internal_name)
         {
             // This fails only for a path through another field: the first value stays.
             let _ = path.set(&mut values, default.clone());
@@ -153,7 +156,7 @@ mod tests {
         serde_json::from_value(fields).unwrap()
     }
 
-    fn messages(violations: Vec<Violation>) -> Vec<String> {
+    fn messages(violations: Vec<FormViolation>) -> Vec<String> {
         violations
             .into_iter()
             .map(|violation| format!("{}: {}", violation.path, violation.message))
@@ -173,10 +176,10 @@ mod tests {
     #[test]
     fn values_are_checked_by_type() {
         let good = json!({"spec": {"replicas": 1.5, "debug": false}, "host.name": "h", "motd": "a\nb", "more": [1]});
-        assert_eq!(check(&example(), &good, true), []);
+        assert_eq!(check_values(&example(), &good, true), []);
         let bad = json!({"spec": {"replicas": "3", "debug": "yes"}, "host.name": true, "motd": [], "version": 1.1});
         assert_eq!(
-            messages(check(&example(), &bad, true)),
+            messages(check_values(&example(), &bad, true)),
             [
                 "spec.replicas: a number is expected, this is text (Replicas)",
                 "spec.debug: true or false is expected, this is text",
@@ -191,14 +194,14 @@ mod tests {
     fn required_fields_are_asked_for_only_where_the_caller_wants() {
         let values = json!({"spec": {"replicas": null}, "host.name": ""});
         assert_eq!(
-            messages(check(&example(), &values, true)),
+            messages(check_values(&example(), &values, true)),
             [
                 "spec.replicas: a value is required (Replicas)",
                 "host\\.name: a value is required"
             ]
         );
-        assert_eq!(check(&example(), &values, false), []);
-        assert_eq!(check(&example(), &Value::Null, true).len(), 2);
+        assert_eq!(check_values(&example(), &values, false), []);
+        assert_eq!(check_values(&example(), &Value::Null, true).len(), 2);
     }
 
     /// A wrong type and a missing value are said first.
@@ -228,7 +231,7 @@ mod tests {
             (json!({"size": ""}), &["size: a value is required (Size)"]),
         ] {
             assert_eq!(
-                messages(check(&fields, &values, true)),
+                messages(check_values(&fields, &values, true)),
                 expected,
                 "{values}"
             );
@@ -245,12 +248,12 @@ mod tests {
             {"internalName": "none"},
         ]));
         assert_eq!(defaults(&fields), json!({"a": {"b": "x", "c": 2}}));
-        assert_eq!(check(&example(), &defaults(&example()), false), []);
+        assert_eq!(check_values(&example(), &defaults(&example()), false), []);
     }
 
     #[test]
     fn forms_are_checked_too() {
-        assert_eq!(check_form(&example(), &mut Patterns::default()), []);
+        assert_eq!(check_form(&example(), &mut CheckedPatterns::default()), []);
         let fields = form(json!([
             {"internalName": "a.b", "type": "number", "default": "1"},
             {"internalName": "a.b"},
@@ -259,7 +262,7 @@ mod tests {
             {"internalName": "c", "enum": ["x"], "pattern": "^(", "default": 1},
         ]));
         assert_eq!(
-            messages(check_form(&fields, &mut Patterns::default())),
+            messages(check_form(&fields, &mut CheckedPatterns::default())),
             [
                 "a.b: default: a number is expected, this is text",
                 "a.b: this field occurs twice",

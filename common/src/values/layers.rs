@@ -7,35 +7,35 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::defaulted::{Record, own};
+use super::defaulted::{DefaultsRecord, user_values};
 use super::form;
 use super::merge::{Layer, merge, overlay};
-use super::path::Path;
+use super::path::ValuePath;
 use super::set;
 use crate::api::catalogue::Method;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::ANNOTATION_DEFAULTED;
-use crate::catalogue::Entry;
-use trace::Trace;
+use crate::catalogue::CatalogueEntry;
+use trace::LayerTrace;
 
 /// The layers of an installation's values. The fields are in the order of [`Layer`]; later ones win.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layers {
     /// The package's own values; empty if it has none, or was not read.
-    pub package: Values,
+    pub package: LayerValues,
     /// `values` of the entry.
-    pub catalogue: Values,
+    pub catalogue: LayerValues,
     /// Defaults of the entry's form.
-    pub form: Values,
+    pub form: LayerValues,
     /// Keys of Secrets, in the order of `spec.valuesFrom`.
-    pub values_from: Vec<Values>,
+    pub values_from: Vec<LayerValues>,
     /// The user's values. Values that were filled in by default belong to the entry (semantics 10.1).
-    pub spec: Values,
+    pub spec: LayerValues,
 }
 
 /// Values with their source. [`fmt::Debug`] does not show the values, because they may come from a Secret.
 #[derive(Clone, PartialEq)]
-pub struct Values {
+pub struct LayerValues {
     source: String,
     /// Always a map.
     values: Value,
@@ -44,9 +44,9 @@ pub struct Values {
 /// A leaf of the merged values, with the layers that set it. A leaf is anything but a map with content.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Explained {
+pub struct ExplainedValue {
     /// Its path.
-    pub path: Path,
+    pub path: ValuePath,
     /// The value; absent if it is deleted or masked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
@@ -58,16 +58,16 @@ pub struct Explained {
     pub deleted: bool,
     /// The layer that sets it.
     #[serde(flatten)]
-    pub by: Provenance,
+    pub by: ValueProvenance,
     /// The layers that it overrides, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub overrides: Vec<Provenance>,
+    pub overrides: Vec<ValueProvenance>,
 }
 
 /// A layer, with the source of its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Provenance {
+pub struct ValueProvenance {
     /// The layer.
     pub layer: Layer,
     /// The source; see [`Values::source`].
@@ -77,12 +77,12 @@ pub struct Provenance {
 impl Layers {
     /// Returns the layers of an installation of `entry`, without the layers that have to be fetched: package and Secrets.
     #[must_use]
-    pub fn of(entry: &Entry, installation: &AddonInstallation) -> Self {
+    pub fn for_installation(entry: &CatalogueEntry, installation: &AddonInstallation) -> Self {
         let annotations = installation.metadata.annotations.as_ref();
         let annotation = annotations.and_then(|all| all.get(ANNOTATION_DEFAULTED));
-        let record = Record::parse(annotation.map(String::as_str));
+        let record = DefaultsRecord::parse(annotation.map(String::as_str));
         let written = match &installation.spec.values {
-            Some(Value::Object(values)) => own(values, &record),
+            Some(Value::Object(values)) => user_values(values, &record),
             _ => Map::new(),
         };
         Self::new(entry, Value::Object(written))
@@ -90,9 +90,9 @@ impl Layers {
 
     /// Returns the layers of `entry`, with `written` as the user's values. Plain manifests take no values (semantics 10.5).
     #[must_use]
-    pub fn new(entry: &Entry, written: Value) -> Self {
+    pub fn new(entry: &CatalogueEntry, written: Value) -> Self {
         let (version, at) = (&entry.version, format!("{}, {}", entry.origin, entry.place));
-        let spec = Values::new("spec.values", written);
+        let spec = LayerValues::new("spec.values", written);
         if version.template.method == Method::Manifest {
             return Self {
                 spec,
@@ -101,8 +101,8 @@ impl Layers {
         }
         let catalogue = version.values.clone().unwrap_or_default();
         Self {
-            catalogue: Values::new(format!("{at}.values"), catalogue),
-            form: Values::new(
+            catalogue: LayerValues::new(format!("{at}.values"), catalogue),
+            form: LayerValues::new(
                 format!("{at}.template.formSpec"),
                 form::defaults(&version.template.form_spec),
             ),
@@ -113,7 +113,7 @@ impl Layers {
 
     /// Merges all layers (semantics 9): maps merge deeply, other values are replaced, a null deletes.
     #[must_use]
-    pub fn merged(&self) -> Value {
+    pub fn merge_all(&self) -> Value {
         let layers: Vec<_> = self.all().map(|(layer, it)| (layer, &it.values)).collect();
         merge(&layers)
     }
@@ -136,17 +136,22 @@ impl Layers {
         let leaves = self.explain().into_iter();
         let leaves = leaves.filter(|leaf| leaf.by.layer != Layer::Package);
         leaves
-            .filter_map(|leaf| Some(set::whole_numbers(leaf.path.keys(), leaf.value.as_ref()?)))
+            .filter_map(|leaf| {
+                Some(set::whole_number_assignments(
+                    leaf.path.keys(),
+                    leaf.value.as_ref()?,
+                ))
+            })
             .flatten()
             .collect()
     }
 
     /// Merges all layers, and replaces every value from a Secret by a note.
     #[must_use]
-    pub fn masked(&self) -> Value {
+    pub fn merge_masked(&self) -> Value {
         let layers: Vec<_> = self.all().collect();
-        let trace = Trace::of(layers.iter().map(|(_, it)| &it.values));
-        trace.rebuilt(&|leaf, by| match layers.get(by) {
+        let trace = LayerTrace::from_layers(layers.iter().map(|(_, it)| &it.values));
+        trace.rebuild(&|leaf, by| match layers.get(by) {
             Some((Layer::ValuesFrom, secret)) => Value::String(note(&secret.source)),
             _ => leaf.clone(),
         })
@@ -154,13 +159,13 @@ impl Layers {
 
     /// Returns all leaves, sorted by path, with the layer that sets each of them and the layers that it overrides.
     #[must_use]
-    pub fn explain(&self) -> Vec<Explained> {
+    pub fn explain(&self) -> Vec<ExplainedValue> {
         let layers: Vec<_> = self.all().collect();
-        let trace = Trace::of(layers.iter().map(|(_, it)| &it.values));
+        let trace = LayerTrace::from_layers(layers.iter().map(|(_, it)| &it.values));
         let provenance = |by: usize| {
             let (layer, values) = layers.get(by)?;
             let source = values.source.clone();
-            Some(Provenance {
+            Some(ValueProvenance {
                 layer: *layer,
                 source,
             })
@@ -169,7 +174,7 @@ impl Layers {
             let by = provenance(leaf.by)?;
             let deleted = leaf.value.is_none();
             let masked = by.layer == Layer::ValuesFrom && !deleted;
-            Some(Explained {
+            Some(ExplainedValue {
                 path: leaf.path,
                 value: leaf.value.filter(|_| !masked),
                 masked,
@@ -182,7 +187,7 @@ impl Layers {
     }
 
     /// Iterates over all layers. The package layer always exists, so that nulls of other layers delete in any case.
-    fn all(&self) -> impl Iterator<Item = (Layer, &Values)> {
+    fn all(&self) -> impl Iterator<Item = (Layer, &LayerValues)> {
         let entry = [
             (Layer::Package, &self.package),
             (Layer::Catalogue, &self.catalogue),
@@ -196,7 +201,7 @@ impl Layers {
     }
 }
 
-impl Values {
+impl LayerValues {
     /// Returns values from `source`, for example `values.yaml of the package` or `spec.values`. Anything but a map counts as an empty map.
     #[must_use]
     pub fn new(source: impl Into<String>, values: Value) -> Self {
@@ -212,7 +217,7 @@ impl Values {
 
     /// Returns the values in a key of a Secret.
     #[must_use]
-    pub fn of_secret(namespace: &str, name: &str, key: &str, values: Value) -> Self {
+    pub fn from_secret(namespace: &str, name: &str, key: &str, values: Value) -> Self {
         Self::new(format!("Secret {namespace}/{name}, key {key}"), values)
     }
 
@@ -229,19 +234,19 @@ impl Values {
     }
 }
 
-impl Default for Values {
+impl Default for LayerValues {
     fn default() -> Self {
         Self::new(String::new(), Value::Null)
     }
 }
 
-impl fmt::Debug for Values {
+impl fmt::Debug for LayerValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Values({})", self.source)
     }
 }
 
-impl Provenance {
+impl ValueProvenance {
     /// Returns the text that replaces a hidden value: `(from Secret shop/db, key values)`.
     #[must_use]
     pub fn note(&self) -> String {

@@ -25,7 +25,7 @@ const MAX_PARTS: usize = 1000;
 
 /// The scalars of Secrets to hide. [`fmt::Debug`] does not show them.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Mask {
+pub struct SecretMask {
     whole: HashSet<String>,
     /// The longest come first, so that no remainder of a longer value stays visible.
     parts: Vec<String>,
@@ -37,15 +37,15 @@ pub struct Mask {
     hides_former: bool,
 }
 
-impl Mask {
+impl SecretMask {
     /// Returns a mask that hides all scalars of these values.
     #[must_use]
-    pub fn of<'a>(secrets: impl Iterator<Item = &'a Value>) -> Self {
+    pub fn from_values<'a>(secrets: impl Iterator<Item = &'a Value>) -> Self {
         let mut mask = Self::default();
         for values in secrets {
-            mask.collect(values);
+            mask.hide_scalars(values);
         }
-        mask.sort();
+        mask.sort_parts();
         mask.hides_all = mask.parts.len() > MAX_PARTS;
         mask
     }
@@ -54,7 +54,7 @@ impl Mask {
     /// shortest are hidden, because passwords matter more than files.
     #[must_use]
     pub fn with_objects<'a>(mut self, secrets: impl Iterator<Item = &'a Value>) -> Self {
-        let mut texts: Vec<String> = secrets.flat_map(texts_of).collect();
+        let mut texts: Vec<String> = secrets.flat_map(secret_texts).collect();
         texts.sort_by_key(String::len);
         for text in texts {
             if self.parts.len() >= MAX_PARTS {
@@ -62,7 +62,7 @@ impl Mask {
             }
             self.hide(&text, MIN_OBJECT_PART);
         }
-        self.sort();
+        self.sort_parts();
         self
     }
 
@@ -70,7 +70,7 @@ impl Mask {
     #[must_use]
     pub fn with_text(mut self, text: &str) -> Self {
         self.hide(text, MIN_PART);
-        self.sort();
+        self.sort_parts();
         self
     }
 
@@ -84,16 +84,16 @@ impl Mask {
 
     /// Returns a mask for messages about one Secret of a manifest, which hides its content.
     #[must_use]
-    pub fn of_object(secret: &Value) -> Self {
+    pub fn from_secret(secret: &Value) -> Self {
         let mut mask = Self::default();
-        for text in texts_of(secret) {
+        for text in secret_texts(secret) {
             mask.hide(&text, MIN_PART);
         }
-        mask.sort();
+        mask.sort_parts();
         mask
     }
 
-    fn sort(&mut self) {
+    fn sort_parts(&mut self) {
         self.parts
             .sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         self.parts.dedup();
@@ -107,7 +107,7 @@ impl Mask {
 
     /// Returns a text without the hidden values.
     #[must_use]
-    pub fn text(&self, text: &str) -> String {
+    pub fn mask_text(&self, text: &str) -> String {
         if self.hides_all || self.whole.contains(text) {
             return MASK.to_owned();
         }
@@ -119,7 +119,7 @@ impl Mask {
         }
         for (value, in_quotes) in &self.short {
             if shown.contains(value.as_str()) {
-                shown = without_word(&shown, value, *in_quotes);
+                shown = hide_word(&shown, value, *in_quotes);
             }
         }
         shown
@@ -127,17 +127,17 @@ impl Mask {
 
     /// Returns a value without the hidden values. Keys stay.
     #[must_use]
-    pub fn value(&self, value: &Value) -> Value {
+    pub fn mask_value(&self, value: &Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.text(text)),
+            Value::String(text) => Value::String(self.mask_text(text)),
             Value::Number(number) if self.whole.contains(&number.to_string()) => {
                 Value::String(MASK.to_owned())
             }
-            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Array(items) => items.iter().map(|item| self.mask_value(item)).collect(),
             Value::Object(fields) => Value::Object(
                 fields
                     .iter()
-                    .map(|(key, value)| (key.clone(), self.value(value)))
+                    .map(|(key, value)| (key.clone(), self.mask_value(value)))
                     .collect(),
             ),
             other => other.clone(),
@@ -146,8 +146,8 @@ impl Mask {
 
     /// Returns an object without the hidden values. Its name stays, even if a Secret contains the same text.
     #[must_use]
-    pub fn object(&self, object: &Value) -> Value {
-        let mut shown = self.value(object);
+    pub fn mask_object(&self, object: &Value) -> Value {
+        let mut shown = self.mask_value(object);
         for identity in [
             "/apiVersion",
             "/kind",
@@ -166,28 +166,28 @@ impl Mask {
     /// Returns whether something in a value is hidden.
     #[must_use]
     pub fn hides(&self, value: &Value) -> bool {
-        !self.is_empty() && self.value(value) != *value
+        !self.is_empty() && self.mask_value(value) != *value
     }
 
     /// Hides both sides of a change (old, new) if something in one of them is hidden, because the other one may be the former value of the
     /// Secret. See also [`Mask::with_former`].
-    pub fn sides(&self, [old, new]: [&mut Option<Value>; 2]) {
+    pub fn mask_change(&self, [old, new]: [&mut Option<Value>; 2]) {
         let is_hidden = |side: &Option<Value>| side.as_ref().is_some_and(|side| self.hides(side));
         let is_either = is_hidden(old) || is_hidden(new);
         if is_either {
             *new = new.take().map(|_| Value::from(MASK));
         }
-        if is_either || self.hides_former && old.as_ref().is_some_and(may_be_of_secret) {
+        if is_either || self.hides_former && old.as_ref().is_some_and(could_be_secret) {
             *old = old.take().map(|_| Value::from(MASK));
         }
     }
 
-    fn collect(&mut self, value: &Value) {
+    fn hide_scalars(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.hide(text, MIN_PART),
             Value::Number(number) => self.hide(&number.to_string(), MIN_PART),
-            Value::Array(items) => items.iter().for_each(|item| self.collect(item)),
-            Value::Object(fields) => fields.values().for_each(|value| self.collect(value)),
+            Value::Array(items) => items.iter().for_each(|item| self.hide_scalars(item)),
+            Value::Object(fields) => fields.values().for_each(|value| self.hide_scalars(value)),
             Value::Null | Value::Bool(_) => {}
         }
     }
@@ -211,7 +211,7 @@ impl Mask {
             return;
         }
         self.parts.push(trimmed.to_owned());
-        self.parts.extend(escaped(trimmed));
+        self.parts.extend(escaped_forms(trimmed));
         // Templates indent texts, so texts of several lines are searched line by line.
         let lines = trimmed.lines().map(str::trim).filter(|one| *one != trimmed);
         for one in lines.filter(|one| one.chars().count() >= least) {
@@ -219,24 +219,24 @@ impl Mask {
                 return;
             }
             self.parts.push(one.to_owned());
-            self.parts.extend(escaped(one));
+            self.parts.extend(escaped_forms(one));
         }
     }
 }
 
 /// Returns whether a value is, or contains, one that would be hidden if it were in a Secret.
-fn may_be_of_secret(value: &Value) -> bool {
+fn could_be_secret(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().chars().count() >= MIN_WHOLE,
         Value::Number(number) => number.to_string().len() >= MIN_WHOLE,
-        Value::Array(items) => items.iter().any(may_be_of_secret),
-        Value::Object(fields) => fields.values().any(may_be_of_secret),
+        Value::Array(items) => items.iter().any(could_be_secret),
+        Value::Object(fields) => fields.values().any(could_be_secret),
         Value::Null | Value::Bool(_) => false,
     }
 }
 
 /// Returns the values of a Secret. Values that are not text stay encoded.
-fn texts_of(secret: &Value) -> Vec<String> {
+fn secret_texts(secret: &Value) -> Vec<String> {
     let texts = |field| {
         let map = secret.get(field).and_then(Value::as_object);
         let values = map.into_iter().flat_map(Map::values);
@@ -251,7 +251,7 @@ fn texts_of(secret: &Value) -> Vec<String> {
 
 /// Hides a short value where it stands alone: not next to letters or digits, or in quotes, as servers quote values. Plain words and numbers
 /// occur in many texts that are unrelated to the Secret.
-fn without_word(text: &str, value: &str, in_quotes: bool) -> String {
+fn hide_word(text: &str, value: &str, in_quotes: bool) -> String {
     let stands_alone = |before: Option<char>, after: Option<char>| {
         if in_quotes {
             let quotes = ['"', '\'', '\\'];
@@ -278,7 +278,7 @@ fn without_word(text: &str, value: &str, in_quotes: bool) -> String {
 }
 
 /// Returns a text as JSON, Go and YAML write it between quotes, in all forms that differ from the text.
-fn escaped(text: &str) -> impl Iterator<Item = String> {
+fn escaped_forms(text: &str) -> impl Iterator<Item = String> {
     let quoted = serde_json::to_string(text).unwrap_or_default();
     let plain = quoted
         .strip_prefix('"')
@@ -295,7 +295,7 @@ fn escaped(text: &str) -> impl Iterator<Item = String> {
     forms.into_iter().filter(move |form| form != text)
 }
 
-impl fmt::Debug for Mask {
+impl fmt::Debug for SecretMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Mask({} values)", self.whole.len())
     }
@@ -307,8 +307,8 @@ mod tests {
 
     use super::*;
 
-    fn mask(secret: Value) -> Mask {
-        Mask::of([secret].iter())
+    fn mask(secret: Value) -> SecretMask {
+        SecretMask::from_values([secret].iter())
     }
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
                 json!({"a": [{"b": "***", "c": 1}]}),
             ),
         ] {
-            assert_eq!(mask.value(&value), shown, "{value}");
+            assert_eq!(mask.mask_value(&value), shown, "{value}");
         }
         assert!(mask.hides(&json!(["x", 54321])) && !mask.hides(&json!(["x", 1])));
         assert!(!format!("{mask:?}").contains("hunter2"));
@@ -358,7 +358,7 @@ mod tests {
             r#"{"password":"hun\"te\\r<2"}"#,
             r#"{"password":"hun\"te\\r\u003c2"}"#,
         ] {
-            assert_eq!(mask.text(text), r#"{"password":"***"}"#);
+            assert_eq!(mask.mask_text(text), r#"{"password":"***"}"#);
         }
     }
 
@@ -371,7 +371,7 @@ mod tests {
             r#"at '/password': 'say "hunter2" to \ ''her''' does not match pattern '^[0-9]+$'"#,
         ] {
             let shown = "at '/password': '***' does not match pattern '^[0-9]+$'";
-            assert_eq!(mask.text(text), shown);
+            assert_eq!(mask.mask_text(text), shown);
         }
     }
 
@@ -379,29 +379,29 @@ mod tests {
     fn secrets_of_manifests_are_hidden_and_names_are_not() {
         let secret = json!({"kind": "Secret", "data": {"a": "cG9zdGdyZXM=", "b": "/w=="}, "stringData": {"file":
             "server:\n  password: correct-horse\n"}});
-        let mask = Mask::default().with_objects([secret].iter());
+        let mask = SecretMask::default().with_objects([secret].iter());
         assert_eq!(
-            mask.text("image postgres:16, \"postgres\", password: correct-horse"),
+            mask.mask_text("image postgres:16, \"postgres\", password: correct-horse"),
             "image postgres:16, \"***\", ***"
         );
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "postgres"}, "data": {"a": "postgres"}});
         let shown = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "postgres"}, "data": {"a": "***"}});
-        assert_eq!(mask.object(&object), shown);
+        assert_eq!(mask.mask_object(&object), shown);
     }
 
     #[test]
     fn where_there_is_too_much_to_look_for_everything_is_hidden() {
         let many: Vec<String> = (0..2000).map(|i| format!("secret-{i}")).collect();
-        assert_eq!(mask(json!(many)).text("anything"), "***");
+        assert_eq!(mask(json!(many)).mask_text("anything"), "***");
         let lines = "a line of sixteen\n".repeat(3) + &many.join("-of-this-file\n");
         let secrets = [
             json!({"stringData": {"file": lines}}),
             json!({"stringData": {"more": lines}}),
             json!({"stringData": {"password": "correct horse battery"}}),
         ];
-        let mask = Mask::default().with_objects(secrets.iter());
-        assert_eq!(mask.text("anything"), "anything");
-        assert_eq!(mask.text("is correct horse battery"), "is ***");
-        assert_eq!(Mask::default().text("anything"), "anything");
+        let mask = SecretMask::default().with_objects(secrets.iter());
+        assert_eq!(mask.mask_text("anything"), "anything");
+        assert_eq!(mask.mask_text("is correct horse battery"), "is ***");
+        assert_eq!(SecretMask::default().mask_text("anything"), "anything");
     }
 }

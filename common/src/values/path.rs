@@ -10,7 +10,7 @@ const MAX_KEYS: usize = 64;
 
 /// A dotted path of at least one key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Path(Vec<String>);
+pub struct ValuePath(Vec<String>);
 
 /// Why a path is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,17 +35,17 @@ pub enum PathError {
 
 /// Escapes a key for a JSON pointer (RFC 6901).
 #[must_use]
-pub fn escaped(key: &str) -> String {
+pub fn escape_key(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Unescapes a key of a JSON pointer.
 #[must_use]
-pub fn unescaped(token: &str) -> String {
+pub fn unescape_key(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-impl Path {
+impl ValuePath {
     /// Parses a dotted path. A backslash takes the next character literally.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Path {
 
     /// Returns the path of these keys, outermost first, or `None` if there are none.
     #[must_use]
-    pub fn of(keys: Vec<String>) -> Option<Self> {
+    pub fn from_keys(keys: Vec<String>) -> Option<Self> {
         (!keys.is_empty()).then_some(Self(keys))
     }
 
@@ -89,10 +89,10 @@ impl Path {
 
     /// Returns the path as a JSON pointer (RFC 6901), for patches and the annotation of defaulted values (semantics 10.1).
     #[must_use]
-    pub fn pointer(&self) -> String {
+    pub fn to_pointer(&self) -> String {
         self.0
             .iter()
-            .flat_map(|key| ["/".to_owned(), escaped(key)])
+            .flat_map(|key| ["/".to_owned(), escape_key(key)])
             .collect()
     }
 
@@ -109,7 +109,7 @@ impl Path {
     /// # Errors
     /// [`PathError::NotAMap`] if the path leads through another value; then nothing is changed.
     pub fn set(&self, values: &mut Value, value: Value) -> Result<(), PathError> {
-        self.check_way(values)?;
+        self.check_parents(values)?;
         let mut at = values;
         for key in &self.0 {
             if at.is_null() {
@@ -134,7 +134,7 @@ impl Path {
     }
 
     /// Checks that all values above the path are maps or missing.
-    fn check_way(&self, values: &Value) -> Result<(), PathError> {
+    fn check_parents(&self, values: &Value) -> Result<(), PathError> {
         let mut at = values;
         for (index, key) in self.0.iter().enumerate() {
             match at {
@@ -157,7 +157,7 @@ impl Path {
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for ValuePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, key) in self.0.iter().enumerate() {
             if index > 0 {
@@ -169,7 +169,7 @@ impl fmt::Display for Path {
     }
 }
 
-impl Serialize for Path {
+impl Serialize for ValuePath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -181,8 +181,8 @@ mod tests {
 
     use super::*;
 
-    fn path(text: &str) -> Path {
-        Path::parse(text).unwrap()
+    fn path(text: &str) -> ValuePath {
+        ValuePath::parse(text).unwrap()
     }
 
     #[test]
@@ -194,16 +194,16 @@ mod tests {
             ("a/b~.c", &["a/b~", "c"], "/a~1b~0/c"),
         ] {
             assert_eq!(path(text).keys(), keys);
-            assert_eq!(path(text).pointer(), pointer);
+            assert_eq!(path(text).to_pointer(), pointer);
             assert_eq!(path(text).to_string(), text);
         }
         for text in ["", ".", "a.", ".a", "a..b"] {
-            assert_eq!(Path::parse(text), Err(PathError::EmptyKey), "{text}");
+            assert_eq!(ValuePath::parse(text), Err(PathError::EmptyKey), "{text}");
         }
-        assert_eq!(Path::parse("a\\"), Err(PathError::Backslash));
-        assert_eq!(Path::parse(&"a.".repeat(64)), Err(PathError::EmptyKey));
+        assert_eq!(ValuePath::parse("a\\"), Err(PathError::Backslash));
+        assert_eq!(ValuePath::parse(&"a.".repeat(64)), Err(PathError::EmptyKey));
         assert_eq!(
-            Path::parse(&format!("{}a", "a.".repeat(64))),
+            ValuePath::parse(&format!("{}a", "a.".repeat(64))),
             Err(PathError::TooLong)
         );
     }

@@ -5,7 +5,7 @@ use crate::api::installation::{AddonInstallationStatus, Installed};
 /// Returns whether anything that may have been applied last was rendered from another state of Secrets than `to`: the installed version,
 /// later failed attempts, or an interrupted operation.
 #[must_use]
-pub fn were_replaced(status: Option<&AddonInstallationStatus>, to: &Installed) -> bool {
+pub fn secrets_were_replaced(status: Option<&AddonInstallationStatus>, to: &Installed) -> bool {
     let Some(status) = status else {
         return false;
     };
@@ -46,8 +46,8 @@ mod tests {
             (json!({"operation": running}), true),
         ] {
             let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
-            assert_eq!(were_replaced(Some(&read), &to), expect, "{status}");
+            assert_eq!(secrets_were_replaced(Some(&read), &to), expect, "{status}");
         }
-        assert!(!were_replaced(None, &to));
+        assert!(!secrets_were_replaced(None, &to));
     }
 }

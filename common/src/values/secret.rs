@@ -12,7 +12,7 @@ use crate::api::names::LABEL_VALUES;
 
 /// Why a Secret must not become values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotValues {
+pub enum SecretValuesError {
     /// The label is missing.
     #[error(
         "Secret {namespace}/{name} has no label {LABEL_VALUES}=true, without which no values are taken from it outside the system \
@@ -44,11 +44,11 @@ pub fn check_label(
     name: &str,
     is_of_system: bool,
     labels: &BTreeMap<String, String>,
-) -> Result<(), NotValues> {
+) -> Result<(), SecretValuesError> {
     if is_of_system || labels.get(LABEL_VALUES).is_some_and(|it| it == "true") {
         return Ok(());
     }
-    Err(NotValues::Unlabelled {
+    Err(SecretValuesError::Unlabelled {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     })
@@ -58,13 +58,17 @@ pub fn check_label(
 ///
 /// # Errors
 /// [`NotValues::Kubeconfig`].
-pub fn check_content(namespace: &str, name: &str, content: &Value) -> Result<(), NotValues> {
+pub fn check_content(
+    namespace: &str,
+    name: &str,
+    content: &Value,
+) -> Result<(), SecretValuesError> {
     let has = |list: &str, item: &str| {
         let mut items = content[list].as_array().into_iter().flatten();
         items.any(|one| one[item].is_object())
     };
     if has("clusters", "cluster") && has("users", "user") {
-        return Err(NotValues::Kubeconfig {
+        return Err(SecretValuesError::Kubeconfig {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         });

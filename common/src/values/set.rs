@@ -5,11 +5,11 @@ mod removal;
 
 use serde_json::{Map, Number, Value};
 
-use super::{ValuesError, changed_number, is_kept};
+use super::{ValuesError, find_changed_number, is_stored_exactly};
 use crate::api::catalogue::{FieldType, FormField};
-use crate::values::path::Path;
-pub use parse::{Grammar, parse, removals};
-pub use removal::{Removal, remove};
+use crate::values::path::ValuePath;
+pub use parse::{Grammar, parse_assignments, parse_removals};
+pub use removal::{ValueRemoval, remove_values};
 
 /// Maximum index of a list, as in helm.
 pub const MAX_INDEX: usize = 65_536;
@@ -20,19 +20,19 @@ pub const MAX_DEPTH: usize = 30;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     /// The path. Its first step is a key.
-    steps: Vec<Step>,
-    given: Given,
+    steps: Vec<AssignmentStep>,
+    given: AssignedValue,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum AssignmentStep {
     Key(String),
     Index(usize),
 }
 
 /// The text after the `=`.
 #[derive(Clone, Debug, PartialEq)]
-enum Given {
+enum AssignedValue {
     /// A text whose type follows from the form's field or, without one, from the spelling.
     Typed(String),
     Value(Value),
@@ -41,7 +41,7 @@ enum Given {
 /// What is wrong with an assignment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SetError {
+pub enum AssignmentError {
     /// `a..b`.
     #[error("a key of the path is empty")]
     EmptyKey,
@@ -97,7 +97,7 @@ pub enum SetError {
 ///
 /// # Errors
 /// [`ValuesError::Set`]; then nothing is changed.
-pub fn apply(
+pub fn apply_assignments(
     values: &mut Value,
     assignments: &[Assignment],
     form: &[FormField],
@@ -108,7 +108,7 @@ pub fn apply(
         let kind = one.field(form).map(|field| field.r#type);
         one.write(&mut changed, kind, &mut gaps)
             .map_err(|problem| ValuesError::Set {
-                path: shown(&one.steps),
+                path: path_text(&one.steps),
                 problem,
             })?;
     }
@@ -120,9 +120,9 @@ impl Assignment {
     /// Returns the assigned texts. If they are names of files, the caller replaces them with the content of the files.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let values = match &mut self.given {
-            Given::Value(Value::Array(items)) => items.as_mut_slice(),
-            Given::Value(one) => std::slice::from_mut(one),
-            Given::Typed(_) => &mut [],
+            AssignedValue::Value(Value::Array(items)) => items.as_mut_slice(),
+            AssignedValue::Value(one) => std::slice::from_mut(one),
+            AssignedValue::Typed(_) => &mut [],
         };
         values.iter_mut().filter_map(|value| match value {
             Value::String(text) => Some(text),
@@ -132,10 +132,10 @@ impl Assignment {
 
     /// Returns the field of the form at this path.
     fn field<'a>(&self, form: &'a [FormField]) -> Option<&'a FormField> {
-        let keys: Option<Vec<&str>> = self.steps.iter().map(Step::key).collect();
+        let keys: Option<Vec<&str>> = self.steps.iter().map(AssignmentStep::key).collect();
         let keys = keys?;
         form.iter().find(|field| {
-            Path::parse(&field.internal_name).is_ok_and(|path| {
+            ValuePath::parse(&field.internal_name).is_ok_and(|path| {
                 path.keys()
                     .iter()
                     .map(String::as_str)
@@ -149,51 +149,51 @@ impl Assignment {
         values: &mut Value,
         kind: Option<FieldType>,
         gaps: &mut usize,
-    ) -> Result<(), SetError> {
+    ) -> Result<(), AssignmentError> {
         let mut at = values;
         let mut is_item = false;
         for (done, step) in self.steps.iter().enumerate() {
             let so_far = || match self.steps.get(..done) {
-                Some(way @ [_, ..]) => shown(way),
+                Some(way @ [_, ..]) => path_text(way),
                 _ => "the whole".to_owned(),
             };
             at = match step {
-                Step::Key(key) => {
+                AssignmentStep::Key(key) => {
                     if at.is_null() || is_item && !at.is_object() {
                         *at = Value::Object(Map::new());
                     }
                     let Value::Object(map) = at else {
-                        return Err(SetError::NotAMap { at: so_far() });
+                        return Err(AssignmentError::NotAMap { at: so_far() });
                     };
                     map.entry(key).or_insert(Value::Null)
                 }
-                Step::Index(index) => {
+                AssignmentStep::Index(index) => {
                     if at.is_null() {
                         *at = Value::Array(Vec::new());
                     }
                     let Value::Array(list) = at else {
-                        return Err(SetError::NotAList { at: so_far() });
+                        return Err(AssignmentError::NotAList { at: so_far() });
                     };
                     let gap = index.saturating_sub(list.len());
-                    *gaps = gaps.checked_sub(gap).ok_or(SetError::Gaps)?;
+                    *gaps = gaps.checked_sub(gap).ok_or(AssignmentError::Gaps)?;
                     if list.len() <= *index {
                         list.resize(*index + 1, Value::Null);
                     }
-                    list.get_mut(*index).ok_or(SetError::Index)?
+                    list.get_mut(*index).ok_or(AssignmentError::Index)?
                 }
             };
-            is_item = matches!(step, Step::Index(_));
+            is_item = matches!(step, AssignmentStep::Index(_));
         }
         *at = match (&self.given, kind) {
-            (Given::Value(value), _) => value.clone(),
-            (Given::Typed(text), Some(kind)) => of_field(kind, text),
-            (Given::Typed(text), None) => typed(text),
+            (AssignedValue::Value(value), _) => value.clone(),
+            (AssignedValue::Typed(text), Some(kind)) => parse_for_field(kind, text),
+            (AssignedValue::Typed(text), None) => parse_typed(text),
         };
         Ok(())
     }
 }
 
-impl Step {
+impl AssignmentStep {
     fn key(&self) -> Option<&str> {
         match self {
             Self::Key(key) => Some(key),
@@ -203,12 +203,12 @@ impl Step {
 }
 
 /// Returns a path as it is written in a flag.
-fn shown(steps: &[Step]) -> String {
+fn path_text(steps: &[AssignmentStep]) -> String {
     let mut text = String::new();
     for step in steps {
         match step {
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
-            Step::Key(key) => {
+            AssignmentStep::Index(index) => text.push_str(&format!("[{index}]")),
+            AssignmentStep::Key(key) => {
                 if !text.is_empty() {
                     text.push('.');
                 }
@@ -228,34 +228,35 @@ fn shown(steps: &[Step]) -> String {
 /// turns those in a file into floating-point numbers, which a template prints as `1e+06`. Numbers and paths that `--set` cannot express are
 /// left out.
 #[must_use]
-pub fn whole_numbers(keys: &[String], value: &Value) -> Vec<String> {
-    let mut steps: Vec<Step> = keys.iter().cloned().map(Step::Key).collect();
+pub fn whole_number_assignments(keys: &[String], value: &Value) -> Vec<String> {
+    let mut steps: Vec<AssignmentStep> = keys.iter().cloned().map(AssignmentStep::Key).collect();
     let mut found = Vec::new();
     find_whole_numbers(&mut steps, value, &mut found);
     found
 }
 
-fn find_whole_numbers(steps: &mut Vec<Step>, value: &Value, found: &mut Vec<String>) {
-    let is_refused = |step: &Step| matches!(step, Step::Key(key) if key.is_empty());
+fn find_whole_numbers(steps: &mut Vec<AssignmentStep>, value: &Value, found: &mut Vec<String>) {
+    let is_refused =
+        |step: &AssignmentStep| matches!(step, AssignmentStep::Key(key) if key.is_empty());
     if steps.len() > MAX_DEPTH || steps.last().is_some_and(is_refused) {
         return;
     }
     match value {
         Value::Number(number) => {
             if let Some(number) = number.as_i64() {
-                found.push(format!("{}={number}", shown(steps)));
+                found.push(format!("{}={number}", path_text(steps)));
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate().take(MAX_INDEX) {
-                steps.push(Step::Index(index));
+                steps.push(AssignmentStep::Index(index));
                 find_whole_numbers(steps, item, found);
                 steps.pop();
             }
         }
         Value::Object(fields) => {
             for (key, field) in fields {
-                steps.push(Step::Key(key.clone()));
+                steps.push(AssignmentStep::Key(key.clone()));
                 find_whole_numbers(steps, field, found);
                 steps.pop();
             }
@@ -266,7 +267,7 @@ fn find_whole_numbers(steps: &mut Vec<Step>, value: &Value, found: &mut Vec<Stri
 
 /// Reads a text as helm does: `true`, `false` and `null` in any case, and whole numbers of 64 bits without a leading zero. Everything else
 /// is text, including `1.10` and `007`.
-fn typed(text: &str) -> Value {
+fn parse_typed(text: &str) -> Value {
     if text.eq_ignore_ascii_case("true") {
         return Value::Bool(true);
     }
@@ -283,14 +284,14 @@ fn typed(text: &str) -> Value {
 }
 
 /// Reads a text for a field. A text that does not fit the field is read as without one; validation refuses it later.
-fn of_field(kind: FieldType, text: &str) -> Value {
-    let value = typed(text);
+fn parse_for_field(kind: FieldType, text: &str) -> Value {
+    let value = parse_typed(text);
     match kind {
         _ if value.is_null() => value,
         FieldType::Text | FieldType::String | FieldType::TextArea => Value::String(text.to_owned()),
         FieldType::Number if value.is_string() => match text.parse::<Number>() {
             // JSON does not allow 007 as a number.
-            Ok(number) if is_kept(&number) => Value::Number(number),
+            Ok(number) if is_stored_exactly(&number) => Value::Number(number),
             _ => value,
         },
         FieldType::Number | FieldType::Boolean => value,

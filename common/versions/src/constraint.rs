@@ -16,26 +16,26 @@ use super::{RangeError, VersionError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
     /// The groups, one of which must match. A group matches if all its comparisons do.
-    alternatives: Vec<Vec<Comparison>>,
+    alternatives: Vec<Vec<ConstraintComparison>>,
 }
 
 /// A comparison, such as `>=1.30`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Comparison {
-    operator: Operator,
-    bound: Partial,
+struct ConstraintComparison {
+    operator: ConstraintOperator,
+    bound: PartialVersion,
 }
 
 /// A version in which the last numbers may be missing. Missing numbers are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Partial {
+struct PartialVersion {
     version: Version,
     /// How many numbers precede a wildcard or the end: 0 to 3.
     written: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+enum ConstraintOperator {
     Equal,
     NotEqual,
     Less,
@@ -47,18 +47,18 @@ enum Operator {
 }
 
 /// The spellings of operators. Longer ones come first, because the first match is used.
-const OPERATORS: [(&str, Operator); 11] = [
-    ("!=", Operator::NotEqual),
-    (">=", Operator::GreaterOrEqual),
-    ("=>", Operator::GreaterOrEqual),
-    ("<=", Operator::LessOrEqual),
-    ("=<", Operator::LessOrEqual),
-    ("~>", Operator::Tilde),
-    ("~", Operator::Tilde),
-    ("^", Operator::Caret),
-    ("=", Operator::Equal),
-    (">", Operator::Greater),
-    ("<", Operator::Less),
+const OPERATORS: [(&str, ConstraintOperator); 11] = [
+    ("!=", ConstraintOperator::NotEqual),
+    (">=", ConstraintOperator::GreaterOrEqual),
+    ("=>", ConstraintOperator::GreaterOrEqual),
+    ("<=", ConstraintOperator::LessOrEqual),
+    ("=<", ConstraintOperator::LessOrEqual),
+    ("~>", ConstraintOperator::Tilde),
+    ("~", ConstraintOperator::Tilde),
+    ("^", ConstraintOperator::Caret),
+    ("=", ConstraintOperator::Equal),
+    (">", ConstraintOperator::Greater),
+    ("<", ConstraintOperator::Less),
 ];
 
 impl Constraint {
@@ -72,7 +72,7 @@ impl Constraint {
                 text: text.to_owned(),
             });
         }
-        let alternatives = text.split("||").map(|group| comparisons(text, group));
+        let alternatives = text.split("||").map(|group| parse_comparisons(text, group));
         Ok(Self {
             alternatives: alternatives.collect::<Result<_, _>>()?,
         })
@@ -96,8 +96,8 @@ impl Constraint {
 ///
 /// # Errors
 /// [`VersionError`].
-pub fn version(text: &str) -> Result<Version, VersionError> {
-    let read = Partial::parse(text)?;
+pub fn parse_version(text: &str) -> Result<Version, VersionError> {
+    let read = PartialVersion::parse(text)?;
     let mut numbers = text.split(['-', '+']).take(1);
     if numbers.any(|numbers| numbers.contains(['x', 'X', '*'])) {
         return Err(VersionError::new(
@@ -108,35 +108,36 @@ pub fn version(text: &str) -> Result<Version, VersionError> {
     Ok(read.version)
 }
 
-impl Comparison {
+impl ConstraintComparison {
     fn matches(&self, version: &Version) -> bool {
-        let Partial {
+        let PartialVersion {
             version: bound,
             written,
         } = &self.bound;
         let order = version.cmp_precedence(bound);
-        let prefix =
-            |length: usize| numbers_of(version)[..length].cmp(&numbers_of(bound)[..length]);
+        let prefix = |length: usize| numbers(version)[..length].cmp(&numbers(bound)[..length]);
         match (self.operator, written) {
-            (Operator::Less, _) => order == Ordering::Less,
-            (Operator::GreaterOrEqual, _) => order != Ordering::Less,
-            (Operator::Greater, 1 | 2) => prefix(*written) == Ordering::Greater,
-            (Operator::Greater, _) => order == Ordering::Greater,
-            (Operator::LessOrEqual, 3) => order != Ordering::Greater,
-            (Operator::LessOrEqual, 1) => prefix(1) != Ordering::Greater,
-            (Operator::LessOrEqual, _) => prefix(2) != Ordering::Greater,
-            (Operator::NotEqual, 1) => prefix(1) != Ordering::Equal,
-            (Operator::NotEqual, 2) => prefix(2) != Ordering::Equal || version.pre != bound.pre,
-            (Operator::NotEqual, _) => order != Ordering::Equal,
-            (Operator::Equal, 3) => order == Ordering::Equal,
-            (Operator::Equal | Operator::Tilde, written) => {
+            (ConstraintOperator::Less, _) => order == Ordering::Less,
+            (ConstraintOperator::GreaterOrEqual, _) => order != Ordering::Less,
+            (ConstraintOperator::Greater, 1 | 2) => prefix(*written) == Ordering::Greater,
+            (ConstraintOperator::Greater, _) => order == Ordering::Greater,
+            (ConstraintOperator::LessOrEqual, 3) => order != Ordering::Greater,
+            (ConstraintOperator::LessOrEqual, 1) => prefix(1) != Ordering::Greater,
+            (ConstraintOperator::LessOrEqual, _) => prefix(2) != Ordering::Greater,
+            (ConstraintOperator::NotEqual, 1) => prefix(1) != Ordering::Equal,
+            (ConstraintOperator::NotEqual, 2) => {
+                prefix(2) != Ordering::Equal || version.pre != bound.pre
+            }
+            (ConstraintOperator::NotEqual, _) => order != Ordering::Equal,
+            (ConstraintOperator::Equal, 3) => order == Ordering::Equal,
+            (ConstraintOperator::Equal | ConstraintOperator::Tilde, written) => {
                 // `~0.0.0` and a lone wildcard match everything from 0.0.0 on.
-                let all = numbers_of(bound) == [0; 3] && matches!(written, 0 | 3);
+                let all = numbers(bound) == [0; 3] && matches!(written, 0 | 3);
                 order != Ordering::Less && (all || prefix((*written).min(2)) == Ordering::Equal)
             }
-            (Operator::Caret, written) => {
+            (ConstraintOperator::Caret, written) => {
                 // The first number that is not 0 is fixed; if all are 0, the last one that is written.
-                let fixed = match numbers_of(bound) {
+                let fixed = match numbers(bound) {
                     [major, ..] if major > 0 || *written == 1 => 1,
                     [_, minor, _] if minor > 0 || *written == 2 => 2,
                     _ => 3,
@@ -147,7 +148,7 @@ impl Comparison {
     }
 }
 
-impl Partial {
+impl PartialVersion {
     /// Reads `v1.2.x-rc.1+build`. Everything after a wildcard is ignored.
     fn parse(word: &str) -> Result<Self, VersionError> {
         let fail = |problem: &str| VersionError::new(word, problem);
@@ -203,7 +204,7 @@ impl Partial {
 }
 
 /// Reads one AND group.
-fn comparisons(text: &str, group: &str) -> Result<Vec<Comparison>, RangeError> {
+fn parse_comparisons(text: &str, group: &str) -> Result<Vec<ConstraintComparison>, RangeError> {
     let mut comparisons = Vec::new();
     let mut rest = group.trim_ascii();
     if rest.is_empty() {
@@ -218,8 +219,8 @@ fn comparisons(text: &str, group: &str) -> Result<Vec<Comparison>, RangeError> {
                 let after = rest.strip_prefix(spelling)?;
                 Some((spelling, operator, after))
             })
-            .unwrap_or(("", Operator::Equal, rest));
-        let (word, after) = word(after);
+            .unwrap_or(("", ConstraintOperator::Equal, rest));
+        let (word, after) = split_word(after);
         if word.is_empty() {
             return Err(if spelling.is_empty() {
                 RangeError::StrayComma {
@@ -232,22 +233,22 @@ fn comparisons(text: &str, group: &str) -> Result<Vec<Comparison>, RangeError> {
                 }
             });
         }
-        let bound = partial(text, word)?;
-        match upper_end(spelling, after) {
+        let bound = parse_partial(text, word)?;
+        match split_upper_bound(spelling, after) {
             Some((word, after)) => {
-                comparisons.push(Comparison {
-                    operator: Operator::GreaterOrEqual,
+                comparisons.push(ConstraintComparison {
+                    operator: ConstraintOperator::GreaterOrEqual,
                     bound,
                 });
-                let bound = partial(text, word)?;
-                comparisons.push(Comparison {
-                    operator: Operator::LessOrEqual,
+                let bound = parse_partial(text, word)?;
+                comparisons.push(ConstraintComparison {
+                    operator: ConstraintOperator::LessOrEqual,
                     bound,
                 });
                 rest = after;
             }
             None => {
-                comparisons.push(Comparison { operator, bound });
+                comparisons.push(ConstraintComparison { operator, bound });
                 rest = after;
             }
         }
@@ -262,26 +263,26 @@ fn comparisons(text: &str, group: &str) -> Result<Vec<Comparison>, RangeError> {
 }
 
 /// Splits off the word at the start of `text`, which ends at white space or a comma.
-fn word(text: &str) -> (&str, &str) {
+fn split_word(text: &str) -> (&str, &str) {
     let text = text.trim_ascii_start();
     let end = text.find(|c: char| c.is_ascii_whitespace() || c == ',');
     text.split_at(end.unwrap_or(text.len()))
 }
 
 /// Splits off the upper bound of `1.2 - 1.4`, if `after` begins with a dash.
-fn upper_end<'a>(operator: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
-    let (dash, end) = word(after);
-    (operator.is_empty() && dash == "-").then(|| word(end))
+fn split_upper_bound<'a>(operator: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
+    let (dash, end) = split_word(after);
+    (operator.is_empty() && dash == "-").then(|| split_word(end))
 }
 
-fn partial(text: &str, word: &str) -> Result<Partial, RangeError> {
-    Partial::parse(word).map_err(|error| RangeError::Version {
+fn parse_partial(text: &str, word: &str) -> Result<PartialVersion, RangeError> {
+    PartialVersion::parse(word).map_err(|error| RangeError::Version {
         text: text.to_owned(),
         error,
     })
 }
 
-fn numbers_of(version: &Version) -> [u64; 3] {
+fn numbers(version: &Version) -> [u64; 3] {
     [version.major, version.minor, version.patch]
 }
 
@@ -292,7 +293,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, version: &str, expect: bool) {
         let constraint = Constraint::parse(text).unwrap();
-        let version = super::version(version).unwrap();
+        let version = super::parse_version(version).unwrap();
         assert_eq!(constraint.matches(&version), expect, "{text} on {version}");
     }
 

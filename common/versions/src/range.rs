@@ -15,18 +15,18 @@ use super::{RangeError, VersionError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The groups, one of which must match. A group matches if all its comparisons do.
-    alternatives: Vec<Vec<Comparison>>,
+    alternatives: Vec<Vec<RangeComparison>>,
 }
 
 /// A comparison, such as `>=1.6.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Comparison {
-    operator: Operator,
+struct RangeComparison {
+    operator: RangeOperator,
     bound: Version,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+enum RangeOperator {
     Less,
     LessOrEqual,
     Equal,
@@ -42,7 +42,7 @@ impl Range {
     /// [`RangeError`], also for an empty text.
     pub fn parse(text: &str) -> Result<Self, RangeError> {
         let mut alternatives = vec![Vec::new()];
-        let words = words(text)?;
+        let words = split_words(text)?;
         let separator = |word: Option<&String>| word.is_some_and(|word| word == "||");
         if separator(words.first()) || separator(words.last()) {
             return Err(RangeError::EmptyAlternative {
@@ -51,7 +51,7 @@ impl Range {
         }
         for word in &words {
             match alternatives.last_mut() {
-                Some(last) if word != "||" => last.extend(comparisons(text, word)?),
+                Some(last) if word != "||" => last.extend(parse_comparisons(text, word)?),
                 Some(last) if last.is_empty() => {
                     return Err(RangeError::EmptyAlternative {
                         text: text.to_owned(),
@@ -72,21 +72,21 @@ impl Range {
     }
 }
 
-impl Comparison {
+impl RangeComparison {
     fn matches(&self, version: &Version) -> bool {
         let order = version.cmp_precedence(&self.bound);
         match self.operator {
-            Operator::Less => order == Ordering::Less,
-            Operator::LessOrEqual => order != Ordering::Greater,
-            Operator::Equal => order == Ordering::Equal,
-            Operator::NotEqual => order != Ordering::Equal,
-            Operator::GreaterOrEqual => order != Ordering::Less,
-            Operator::Greater => order == Ordering::Greater,
+            RangeOperator::Less => order == Ordering::Less,
+            RangeOperator::LessOrEqual => order != Ordering::Greater,
+            RangeOperator::Equal => order == Ordering::Equal,
+            RangeOperator::NotEqual => order != Ordering::Equal,
+            RangeOperator::GreaterOrEqual => order != Ordering::Less,
+            RangeOperator::Greater => order == Ordering::Greater,
         }
     }
 }
 
-impl Operator {
+impl RangeOperator {
     fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "<" => Self::Less,
@@ -101,7 +101,7 @@ impl Operator {
 }
 
 /// Splits at blanks (not at other white space), but not after `<`, `>` and `=`. Words of one byte are dropped.
-fn words(text: &str) -> Result<Vec<String>, RangeError> {
+fn split_words(text: &str) -> Result<Vec<String>, RangeError> {
     let ends_in_operator = |word: &str| word.ends_with(['<', '>', '=']);
     let mut words: Vec<String> = Vec::new();
     for part in text.split(' ').filter(|part| !part.is_empty()) {
@@ -126,7 +126,7 @@ fn words(text: &str) -> Result<Vec<String>, RangeError> {
 }
 
 /// Reads one word: a comparison, or the two comparisons of a wildcard.
-fn comparisons(text: &str, word: &str) -> Result<Vec<Comparison>, RangeError> {
+fn parse_comparisons(text: &str, word: &str) -> Result<Vec<RangeComparison>, RangeError> {
     let Some(digit) = word.find(|c: char| c.is_ascii_digit()) else {
         return Err(RangeError::Version {
             text: text.to_owned(),
@@ -136,29 +136,29 @@ fn comparisons(text: &str, word: &str) -> Result<Vec<Comparison>, RangeError> {
     let (operator, version) = word.split_at(digit);
     let operator = operator.trim();
     if word.contains('x') {
-        return wildcard(text, Operator::parse(operator), version);
+        return parse_wildcard(text, RangeOperator::parse(operator), version);
     }
-    let Some(operator) = Operator::parse(operator) else {
+    let Some(operator) = RangeOperator::parse(operator) else {
         return Err(RangeError::UnknownOperator {
             text: text.to_owned(),
             operator: operator.to_owned(),
         });
     };
-    let bound = bound(text, version)?;
-    Ok(vec![Comparison { operator, bound }])
+    let bound = parse_bound(text, version)?;
+    Ok(vec![RangeComparison { operator, bound }])
 }
 
 /// Reads a wildcard. `1.2.x` is between its floor 1.2.0 and its ceiling 1.3.0; only some operators need the ceiling.
-fn wildcard(
+fn parse_wildcard(
     text: &str,
-    operator: Option<Operator>,
+    operator: Option<RangeOperator>,
     version: &str,
-) -> Result<Vec<Comparison>, RangeError> {
+) -> Result<Vec<RangeComparison>, RangeError> {
     let mut numbers = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
     if numbers.matches('.').count() == 1 {
         numbers.push_str(".0");
     }
-    let floor = bound(text, &numbers)?;
+    let floor = parse_bound(text, &numbers)?;
     let ceiling = || {
         let next = match version.split('.').collect::<Vec<_>>()[..] {
             [_, "x"] => floor.major.checked_add(1).map(|major| (major, 0)),
@@ -173,25 +173,27 @@ fn wildcard(
             }),
         }
     };
-    let comparison = |operator, bound| Comparison { operator, bound };
+    let comparison = |operator, bound| RangeComparison { operator, bound };
     Ok(match operator {
-        Some(Operator::Less) => vec![comparison(Operator::Less, floor)],
-        Some(Operator::LessOrEqual) => vec![comparison(Operator::Less, ceiling()?)],
-        Some(Operator::GreaterOrEqual) => vec![comparison(Operator::GreaterOrEqual, floor)],
-        Some(Operator::Greater) => vec![comparison(Operator::GreaterOrEqual, ceiling()?)],
-        Some(Operator::Equal) => {
-            let ceiling = comparison(Operator::Less, ceiling()?);
-            vec![comparison(Operator::GreaterOrEqual, floor), ceiling]
+        Some(RangeOperator::Less) => vec![comparison(RangeOperator::Less, floor)],
+        Some(RangeOperator::LessOrEqual) => vec![comparison(RangeOperator::Less, ceiling()?)],
+        Some(RangeOperator::GreaterOrEqual) => {
+            vec![comparison(RangeOperator::GreaterOrEqual, floor)]
         }
-        Some(Operator::NotEqual) => {
-            let ceiling = comparison(Operator::GreaterOrEqual, ceiling()?);
-            vec![comparison(Operator::Less, floor), ceiling]
+        Some(RangeOperator::Greater) => vec![comparison(RangeOperator::GreaterOrEqual, ceiling()?)],
+        Some(RangeOperator::Equal) => {
+            let ceiling = comparison(RangeOperator::Less, ceiling()?);
+            vec![comparison(RangeOperator::GreaterOrEqual, floor), ceiling]
         }
-        None => vec![comparison(Operator::Equal, floor)],
+        Some(RangeOperator::NotEqual) => {
+            let ceiling = comparison(RangeOperator::GreaterOrEqual, ceiling()?);
+            vec![comparison(RangeOperator::Less, floor), ceiling]
+        }
+        None => vec![comparison(RangeOperator::Equal, floor)],
     })
 }
 
-fn bound(text: &str, word: &str) -> Result<Version, RangeError> {
+fn parse_bound(text: &str, word: &str) -> Result<Version, RangeError> {
     if word.matches('.').count() < 2 {
         return Err(RangeError::ShortVersion {
             text: text.to_owned(),

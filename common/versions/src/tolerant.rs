@@ -49,7 +49,7 @@ pub fn parse(text: &str) -> Result<Version, VersionError> {
 /// Whether two texts are the same version (semantics 2.1): versions of equal precedence (`v1` and `1.0.0+build`) or, if one of them
 /// cannot be read, equal texts.
 #[must_use]
-pub fn same(a: &str, b: &str) -> bool {
+pub fn is_same(a: &str, b: &str) -> bool {
     match (parse(a), parse(b)) {
         (Ok(a), Ok(b)) => a.cmp_precedence(&b).is_eq(),
         _ => a.trim() == b.trim(),
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn the_same_version_has_many_spellings() {
-        assert!(same("v1", "1.0.0+build"));
-        assert!(same(" latest", "latest"));
-        assert!(!same("1.0.0", "1.0.0-rc.1"));
+        assert!(is_same("v1", "1.0.0+build"));
+        assert!(is_same(" latest", "latest"));
+        assert!(!is_same("1.0.0", "1.0.0-rc.1"));
     }
 }

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use addons_operation::set;
-use addons_operation::{Edit, Edits, OperationError, Target};
+use addons_operation::{Edit, Edits, OperationError, VersionedName};
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::GROUP;
 use common::values;
-use common::values::set::{Assignment, Grammar, parse, removals};
+use common::values::set::{Assignment, Grammar, parse_assignments, parse_removals};
 use serde_json::Value;
 
-use crate::cli::values::{Changes, Values};
+use crate::cli::values::{ValueChangeArgs, ValueEditArgs};
 use crate::input;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use addons_operation::text::shell_word;
 
 /// The largest file of `--set-file`, because an object of the cluster cannot hold more.
@@ -23,17 +23,17 @@ const MAX_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// A file cannot be read or is not a map, or an assignment is not valid or names another add-on.
-pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
+pub fn parse_edits(typed: &ValueEditArgs, addons: &[String]) -> Result<Edits> {
     let mut edits = Vec::new();
     for path in &typed.files {
         let name = path.to_string_lossy();
-        let bytes = input::read(path).with_context(|| format!("--values {name}"))?;
+        let bytes = input::read_input(path).with_context(|| format!("--values {name}"))?;
         if set::is_set(&bytes) {
             let usage = format!(
                 "{name} has AddonInstallations and no values; to apply it: kubectl addons apply -f {}",
                 shell_word(&name)
             );
-            return Err(Usage(usage).into());
+            return Err(UsageError(usage).into());
         }
         let read = values::read(&bytes, &name)?;
         if is_catalogue(&read) {
@@ -41,7 +41,7 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
                 "{name} is a catalogue and has no values; to use its add-ons: --channel {}",
                 shell_word(&name)
             );
-            return Err(Usage(usage).into());
+            return Err(UsageError(usage).into());
         }
         edits.push(Edit::Merge(read));
     }
@@ -49,20 +49,20 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
         edits.push(if flag.trim_start().starts_with('{') {
             Edit::Merge(values::read(flag.as_bytes(), "--set-json")?)
         } else {
-            set(addons, "--set-json", Grammar::Json, flag)?
+            parse_set(addons, "--set-json", Grammar::Json, flag)?
         });
     }
     for flag in &typed.set {
-        edits.push(set(addons, "--set", Grammar::Typed, flag)?);
+        edits.push(parse_set(addons, "--set", Grammar::Typed, flag)?);
     }
     for flag in &typed.set_string {
-        edits.push(set(addons, "--set-string", Grammar::Text, flag)?);
+        edits.push(parse_set(addons, "--set-string", Grammar::Text, flag)?);
     }
     for flag in &typed.set_file {
-        let mut edit = set(addons, "--set-file", Grammar::Text, flag)?;
+        let mut edit = parse_set(addons, "--set-file", Grammar::Text, flag)?;
         if let Edit::Set(named) | Edit::SetOf(_, named) = &mut edit {
             for text in named.iter_mut().flat_map(Assignment::texts_mut) {
-                *text = read(text).with_context(|| format!("--set-file {text}"))?;
+                *text = read_text(text).with_context(|| format!("--set-file {text}"))?;
             }
         }
         edits.push(edit);
@@ -92,22 +92,22 @@ fn is_catalogue(value: &Value) -> bool {
 ///
 /// # Errors
 /// Those of [`edits`], or a path is not valid.
-pub fn changes(typed: &Changes, addons: &[String]) -> Result<Edits> {
-    let mut edits = edits(&typed.values, addons)?;
+pub fn parse_changes(typed: &ValueChangeArgs, addons: &[String]) -> Result<Edits> {
+    let mut edits = parse_edits(&typed.values, addons)?;
     let changes_values = !edits.values.is_empty() || edits.values_from.is_some();
     if addons.is_empty() && changes_values {
         let usage = "values belong to one installation: name those that they are for, as in \
                      kubectl addons upgrade NAME --set replicas=3";
-        return Err(Usage(usage.to_owned()).into());
+        return Err(UsageError(usage.to_owned()).into());
     }
     if addons.is_empty() && edits.skip_crds.is_some() {
         let usage = "--skip-crds is kept in an installation: name those that it is for, as in \
                      kubectl addons upgrade NAME --skip-crds";
-        return Err(Usage(usage.to_owned()).into());
+        return Err(UsageError(usage.to_owned()).into());
     }
     let mut unset = Vec::new();
     for flag in &typed.unset {
-        let paths = removals(flag).map_err(OperationError::from);
+        let paths = parse_removals(flag).map_err(OperationError::from);
         unset.extend(paths.context("--unset")?);
     }
     let reset = typed.reset_values.then_some(Edit::Reset);
@@ -117,9 +117,9 @@ pub fn changes(typed: &Changes, addons: &[String]) -> Result<Edits> {
 }
 
 /// Parses the assignments of a flag: `PATH=VALUE`, or `ADDON:PATH=VALUE` for one of several add-ons.
-fn set(addons: &[String], name: &str, grammar: Grammar, flag: &str) -> Result<Edit> {
-    let (addon, rest) = scope(addons, name, flag)?;
-    let assignments = parse(grammar, rest).map_err(OperationError::from);
+fn parse_set(addons: &[String], name: &str, grammar: Grammar, flag: &str) -> Result<Edit> {
+    let (addon, rest) = split_scope(addons, name, flag)?;
+    let assignments = parse_assignments(grammar, rest).map_err(OperationError::from);
     let assignments = assignments.with_context(|| name.to_owned())?;
     Ok(match addon {
         Some(addon) => Edit::SetOf(addon, assignments),
@@ -129,7 +129,11 @@ fn set(addons: &[String], name: &str, grammar: Grammar, flag: &str) -> Result<Ed
 
 /// Splits off the add-on of an assignment. With several add-ons, the text before the first colon is an add-on. With one, it may be part of
 /// the key, as helm parses it.
-fn scope<'a>(addons: &[String], name: &str, flag: &'a str) -> Result<(Option<String>, &'a str)> {
+fn split_scope<'a>(
+    addons: &[String],
+    name: &str,
+    flag: &'a str,
+) -> Result<(Option<String>, &'a str)> {
     let mut is_escaped = false;
     let end = flag.find(|c: char| {
         let ends = !is_escaped && matches!(c, ':' | '=');
@@ -144,13 +148,13 @@ fn scope<'a>(addons: &[String], name: &str, flag: &'a str) -> Result<(Option<Str
     };
     if addons
         .iter()
-        .any(|typed| Target::parse(typed).name == addon)
+        .any(|typed| VersionedName::parse(typed).name == addon)
     {
         return Ok((Some(addon.to_owned()), rest));
     }
     match addons {
         [] | [_] => Ok((None, flag)),
-        _ => Err(Usage(format!(
+        _ => Err(UsageError(format!(
             "{name} {addon}: the command names no add-on {addon}; a colon in a key is written \\:"
         ))
         .into()),
@@ -158,12 +162,12 @@ fn scope<'a>(addons: &[String], name: &str, flag: &'a str) -> Result<(Option<Str
 }
 
 /// Reads a text file.
-fn read(path: &str) -> Result<String> {
+fn read_text(path: &str) -> Result<String> {
     if path == "-" {
         let usage = "standard input is not read for a value; name a file".to_owned();
-        return Err(Usage(usage).into());
+        return Err(UsageError(usage).into());
     }
-    let bytes = input::bounded(Path::new(path), MAX_BYTES)?;
+    let bytes = input::read_bounded(Path::new(path), MAX_BYTES)?;
     ensure!(
         bytes.len() <= MAX_BYTES,
         "the file has more than {} MiB, which is too much for a value",
@@ -185,14 +189,17 @@ mod tests {
         std::fs::write(&folder, "file\n").unwrap();
         let file = folder.to_string_lossy();
         let all = |flags: &[&str]| flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let typed = Values {
+        let typed = ValueEditArgs {
             set_file: all(&[&format!("e={file}")]),
             set_string: all(&["d=4,e=5"]),
             set: all(&["c=3,d=3", "d=4,e=4", "n=1"]),
             set_json: all(&["b=[2]", "{\"c\": 2, \"m\": {\"x\": 1}}", "m.y=2"]),
-            ..Values::default()
+            ..ValueEditArgs::default()
         };
-        let values = edits(&typed, &[]).unwrap().over(None, &[]).unwrap();
+        let values = parse_edits(&typed, &[])
+            .unwrap()
+            .apply_to(None, &[])
+            .unwrap();
         std::fs::remove_file(&folder).unwrap();
         let expected =
             json!({"b": [2], "c": 3, "d": "4", "e": "file\n", "m": {"x": 1, "y": 2}, "n": 1});
@@ -220,22 +227,26 @@ mod tests {
             (&[], true, &["d=5"], json!({"d": 5})),
             (&[], true, &[], json!({})),
         ] {
-            let typed = Changes {
-                values: Values {
+            let typed = ValueChangeArgs {
+                values: ValueEditArgs {
                     set: all(set),
-                    ..Values::default()
+                    ..ValueEditArgs::default()
                 },
                 unset: all(unset),
                 reset_values,
             };
-            let edits = changes(&typed, &["web".to_owned()]).unwrap();
-            assert_eq!(edits.over(before.clone(), &[]).unwrap(), after, "{typed:?}");
+            let edits = parse_changes(&typed, &["web".to_owned()]).unwrap();
+            assert_eq!(
+                edits.apply_to(before.clone(), &[]).unwrap(),
+                after,
+                "{typed:?}"
+            );
         }
-        let typed = Changes {
+        let typed = ValueChangeArgs {
             unset: all(&["a.b=s3cret"]),
-            ..Changes::default()
+            ..ValueChangeArgs::default()
         };
-        let error = changes(&typed, &["web".to_owned()]).unwrap_err();
+        let error = parse_changes(&typed, &["web".to_owned()]).unwrap_err();
         assert_eq!(
             format!("{error:#}"),
             "--unset: path \"a.b\": give only the path, without = and a value"
@@ -246,12 +257,12 @@ mod tests {
     fn a_value_for_one_of_several() {
         let all = |flags: &[&str]| flags.iter().map(|flag| (*flag).to_owned()).collect();
         let addons: Vec<String> = all(&["web@1.0.0", "dns.addons.k8s.io"]);
-        let typed = Values {
+        let typed = ValueEditArgs {
             set: all(&["a=1", "web:a=2", "dns.addons.k8s.io:b.c=3,d=x:y", "e\\:f=4"]),
             set_json: all(&["web:l=[1]"]),
-            ..Values::default()
+            ..ValueEditArgs::default()
         };
-        let typed = edits(&typed, &addons).unwrap();
+        let typed = parse_edits(&typed, &addons).unwrap();
         for (name, expected) in [
             ("web", json!({"a": 2, "l": [1], "e:f": 4})),
             (
@@ -259,14 +270,19 @@ mod tests {
                 json!({"a": 1, "b": {"c": 3}, "d": "x:y", "e:f": 4}),
             ),
         ] {
-            assert_eq!(typed.of(name).over(None, &[]).unwrap(), expected, "{name}");
+            assert_eq!(
+                typed.for_name(name).apply_to(None, &[]).unwrap(),
+                expected,
+                "{name}"
+            );
         }
         let set = |flag: &str, addons: &[String]| {
-            let typed = Values {
+            let typed = ValueEditArgs {
                 set: all(&[flag]),
-                ..Values::default()
+                ..ValueEditArgs::default()
             };
-            edits(&typed, addons).map(|edits| edits.of("web").over(None, &[]).unwrap())
+            parse_edits(&typed, addons)
+                .map(|edits| edits.for_name("web").apply_to(None, &[]).unwrap())
         };
         let error = set("wep:a=s3cret", &addons).unwrap_err();
         assert_eq!(
@@ -311,11 +327,11 @@ mod tests {
             ),
         ] {
             let set_file = vec![format!("a={file}")];
-            let typed = Values {
+            let typed = ValueEditArgs {
                 set_file,
-                ..Values::default()
+                ..ValueEditArgs::default()
             };
-            let error = edits(&typed, &[]).unwrap_err();
+            let error = parse_edits(&typed, &[]).unwrap_err();
             assert_eq!(format!("{error:#}"), expected);
         }
     }

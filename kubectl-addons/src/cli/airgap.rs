@@ -7,13 +7,13 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use common::registry::Registry;
 
-use super::operation::Source;
-use super::reading::Fit;
+use super::operation::SourceArgs;
+use super::reading::FitArgs;
 use crate::completion;
 
 /// Flags of `export`.
 #[derive(Args, Debug)]
-pub struct Export {
+pub struct ExportArgs {
     /// The add-ons; add-ons that they require are exported only if they are named as well
     #[arg(value_name = "NAME[@VERSION]", required_unless_present = "all", conflicts_with = "all", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
@@ -29,14 +29,14 @@ pub struct Export {
     #[arg(long = "image", value_name = "IMAGE")]
     pub images: Vec<String>,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
 }
 
 /// Flags of `import`.
 #[derive(Args, Debug)]
-pub struct Import {
+pub struct ImportArgs {
     /// The archive, as written by `export`
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub archive: PathBuf,

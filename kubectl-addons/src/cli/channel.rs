@@ -7,21 +7,21 @@ use clap::{Args, Subcommand};
 use common::catalogue::author::Typed;
 
 use super::Listing;
-use super::operation::{Change, Delete, Differences, Due};
+use super::operation::{ChangeArgs, DeleteArgs, DifferenceArgs, RepairArgs};
 
 /// Verbs on a kops index.
 #[derive(Subcommand, Debug)]
-pub enum Channel {
+pub enum ChannelCommand {
     /// Install or upgrade every add-on of kops indexes
-    Apply(Apply),
+    Apply(ChannelApplyArgs),
     /// List the add-ons that kops has recorded in this cluster
     #[command(alias = "ls")]
-    List(List),
+    List(ChannelListArgs),
 }
 
 /// Flags of `channel apply`.
 #[derive(Args, Debug)]
-pub struct Apply {
+pub struct ChannelApplyArgs {
     /// kops indexes: files, file://, http(s)://, s3://, gs:// or azure URLs
     #[arg(value_name = "INDEX", required_unless_present = "files", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
     pub indexes: Vec<Typed>,
@@ -35,20 +35,20 @@ pub struct Apply {
     #[arg(long, value_name = "DURATION", requires = "yes", value_parser = super::duration)]
     pub interval: Option<Duration>,
     #[command(flatten)]
-    pub due: Due,
+    pub due: RepairArgs,
     #[command(flatten)]
-    pub delete: Delete,
+    pub delete: DeleteArgs,
     #[command(flatten)]
-    pub differences: Differences,
+    pub differences: DifferenceArgs,
     #[command(flatten)]
-    pub change: Change,
+    pub change: ChangeArgs,
     #[command(flatten)]
     pub output: Listing,
 }
 
 /// Flags of `channel list`.
 #[derive(Args, Debug)]
-pub struct List {
+pub struct ChannelListArgs {
     #[command(flatten)]
     pub output: Listing,
 }

@@ -5,34 +5,34 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
 use super::Listing;
-use super::operation::{Named, Run, Source};
-use super::values::Values;
+use super::operation::{NameArgs, RunArgs, SourceArgs};
+use super::values::ValueEditArgs;
 use crate::completion;
 
 /// Verbs on core add-ons.
 #[derive(Subcommand, Debug)]
-pub enum Core {
+pub enum CoreCommand {
     /// List the core add-ons of each cluster, why they are core, and whether they are installed
     #[command(alias = "ls")]
-    List(List),
+    List(CoreListArgs),
     /// Show how each rule and the list of core add-ons decide about one add-on
-    Explain(Explain),
+    Explain(CoreExplainArgs),
     /// Allow core add-ons to be uninstalled, or release everything of a cluster that is being deleted (only for the core group)
-    Release(Release),
+    Release(CoreReleaseArgs),
     /// Restore deleted records of core add-ons, together with their inventory (only for the core group)
-    Restore(Box<Restore>),
+    Restore(Box<CoreRestoreArgs>),
 }
 
 /// Flags of `core list`.
 #[derive(Args, Debug)]
-pub struct List {
+pub struct CoreListArgs {
     #[command(flatten)]
     pub output: Listing,
 }
 
 /// Flags of `core explain`.
 #[derive(Args, Debug)]
-pub struct Explain {
+pub struct CoreExplainArgs {
     /// The add-on
     #[arg(value_name = "NAME", value_parser = super::name::addon)]
     pub name: String,
@@ -42,7 +42,7 @@ pub struct Explain {
 
 /// Flags of `core release`.
 #[derive(Args, Debug)]
-pub struct Release {
+pub struct CoreReleaseArgs {
     /// Installations to release; nothing is uninstalled
     #[arg(value_name = "NAME", required_unless_present = "cluster_deleting", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
@@ -53,19 +53,19 @@ pub struct Release {
 
 /// Flags of `core restore`.
 #[derive(Args, Debug)]
-pub struct Restore {
+pub struct CoreRestoreArgs {
     /// Add-ons whose objects exist; listed core add-ons are restored as listed, others as with install --core
     #[arg(value_name = "NAME[@VERSION]", required = true, value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     #[command(flatten)]
-    pub named: Named,
+    pub named: NameArgs,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub values: Values,
+    pub values: ValueEditArgs,
     /// Show what would be recorded, and change nothing
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
 }

@@ -5,7 +5,7 @@ use common::catalogue::author::Typed;
 
 /// Flags of `catalogue create`.
 #[derive(Args, Debug)]
-pub struct CatalogueCreate {
+pub struct CatalogueCreateArgs {
     /// Name of the catalogue
     #[arg(value_parser = super::name::catalogue)]
     pub name: String,

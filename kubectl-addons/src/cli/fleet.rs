@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use addons_clusters::fleet::{MaxUnavailable, Rollout};
+use addons_clusters::fleet::{MaxUnavailable, RolloutSettings};
 use clap::Args;
 
 /// Which clusters, beside several contexts in `--context`.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Clusters {
+pub struct ClusterArgs {
     /// Work on the clusters that namespaces with matching labels stand for
     #[arg(long, value_name = "SELECTOR")]
     pub clusters: Option<String>,
@@ -15,7 +15,7 @@ pub struct Clusters {
 
 /// In which waves many clusters are changed.
 #[derive(Args, Clone, Debug)]
-pub struct Waves {
+pub struct WaveArgs {
     /// With several clusters: change this many first, and the others after these have stayed ready for --soak
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub canary: usize,
@@ -27,11 +27,11 @@ pub struct Waves {
     pub soak: Duration,
 }
 
-impl Waves {
+impl WaveArgs {
     /// Converts the flags for the rollout. `None` if neither flag is set.
-    pub fn rollout(&self) -> Option<Rollout> {
+    pub fn rollout(&self) -> Option<RolloutSettings> {
         let is_set = self.canary > 0 || self.max_unavailable.is_some();
-        is_set.then_some(Rollout {
+        is_set.then_some(RolloutSettings {
             canaries: self.canary,
             max_unavailable: self.max_unavailable,
             soak: self.soak,

@@ -4,11 +4,11 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 
-use crate::output::template::Template;
+use crate::output::template::OutputTemplate;
 
 /// Output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     /// columns
     #[default]
     Table,
@@ -21,7 +21,7 @@ pub enum Format {
     /// kind/name, one per line
     Name,
     /// JSON through a template. The template lives as long as the program, because it is an argument.
-    Template(&'static Template),
+    Template(&'static OutputTemplate),
 }
 
 /// The names of the formats, and what they print.
@@ -41,8 +41,8 @@ const FORMATS: [(&str, &str); 7] = [
     ),
 ];
 /// The pages that some commands can print.
-const HTML: Page = ("html", "a page for a browser", PagedFormat::Html);
-const MARKDOWN: Page = (
+const HTML: PageFormat = ("html", "a page for a browser", PagedFormat::Html);
+const MARKDOWN: PageFormat = (
     "markdown",
     "a table for a pull request or an issue",
     PagedFormat::Markdown,
@@ -51,14 +51,14 @@ const JSON_PATH: &str = "jsonpath=";
 const COLUMNS: &str = "custom-columns=";
 
 /// The name of a page, its description and its format.
-type Page = (&'static str, &'static str, PagedFormat);
+type PageFormat = (&'static str, &'static str, PagedFormat);
 
 /// `-o`.
 #[derive(Args, Debug, Default, Clone, Copy)]
 pub struct Output {
     /// Output format
     #[arg(short = 'o', long = "output", value_parser = FormatParser, default_value = "table")]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// `-o` of a command that prints a table.
@@ -66,7 +66,7 @@ pub struct Output {
 pub struct Listing {
     /// Output format
     #[arg(short = 'o', long = "output", value_parser = FormatParser, default_value = "table")]
-    pub format: Format,
+    pub format: OutputFormat,
     /// Print tables without the header line
     #[arg(long)]
     pub no_headers: bool,
@@ -74,7 +74,7 @@ pub struct Listing {
 
 /// `-o` of a command that can print a page as well.
 #[derive(Args, Debug, Default, Clone, Copy)]
-pub struct Paged {
+pub struct PagedOutput {
     /// Output format
     #[arg(short = 'o', long = "output", value_parser = PagedParser(&[HTML]), default_value = "table")]
     pub format: PagedFormat,
@@ -85,7 +85,7 @@ pub struct Paged {
 
 /// `-o` of a command that prints a report: for a terminal, for programs, or to hand it on.
 #[derive(Args, Debug, Default, Clone, Copy)]
-pub struct Reported {
+pub struct ReportOutput {
     /// Output format
     #[arg(short = 'o', long = "output", value_parser = PagedParser(&[HTML, MARKDOWN]), default_value = "table")]
     pub format: PagedFormat,
@@ -102,16 +102,16 @@ pub enum PagedFormat {
     /// Markdown, as GitHub and GitLab read it.
     Markdown,
     /// A format that other commands print, too.
-    Plain(Format),
+    Plain(OutputFormat),
 }
 
 impl Default for PagedFormat {
     fn default() -> Self {
-        Self::Plain(Format::default())
+        Self::Plain(OutputFormat::default())
     }
 }
 
-impl Paged {
+impl PagedOutput {
     /// Returns the format and the headers flag. `None` for a page.
     pub fn listing(self) -> Option<Listing> {
         let Self { format, no_headers } = self;
@@ -122,8 +122,8 @@ impl Paged {
     }
 }
 
-impl From<Format> for Listing {
-    fn from(format: Format) -> Self {
+impl From<OutputFormat> for Listing {
+    fn from(format: OutputFormat) -> Self {
         Self {
             format,
             no_headers: false,
@@ -136,22 +136,22 @@ impl From<Format> for Listing {
 pub struct FormatParser;
 
 impl TypedValueParser for FormatParser {
-    type Value = Format;
+    type Value = OutputFormat;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         arg: Option<&clap::Arg>,
         value: &std::ffi::OsStr,
-    ) -> Result<Format, clap::Error> {
+    ) -> Result<OutputFormat, clap::Error> {
         let typed = StringValueParser::new().parse_ref(command, arg, value)?;
         let template = match (typed.strip_prefix(JSON_PATH), typed.strip_prefix(COLUMNS)) {
-            (Some(text), _) => Some(Template::json_path(text)),
-            (_, Some(text)) => Some(Template::columns(text)),
+            (Some(text), _) => Some(OutputTemplate::json_path(text)),
+            (_, Some(text)) => Some(OutputTemplate::columns(text)),
             (None, None) => None,
         };
         match template {
-            Some(Ok(template)) => return Ok(Format::Template(Box::leak(Box::new(template)))),
+            Some(Ok(template)) => return Ok(OutputFormat::Template(Box::leak(Box::new(template)))),
             Some(Err(why)) => {
                 let text = format!("-o {typed}: {why}\n");
                 return Err(clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command));
@@ -160,11 +160,11 @@ impl TypedValueParser for FormatParser {
         }
         let named = PossibleValuesParser::new(values()).parse_ref(command, arg, value)?;
         Ok(match named.as_str() {
-            "wide" => Format::Wide,
-            "json" => Format::Json,
-            "yaml" => Format::Yaml,
-            "name" => Format::Name,
-            _ => Format::Table,
+            "wide" => OutputFormat::Wide,
+            "json" => OutputFormat::Json,
+            "yaml" => OutputFormat::Yaml,
+            "name" => OutputFormat::Name,
+            _ => OutputFormat::Table,
         })
     }
 
@@ -175,7 +175,7 @@ impl TypedValueParser for FormatParser {
 
 /// Parses a format, or one of these pages.
 #[derive(Clone, Copy, Debug)]
-pub struct PagedParser(&'static [Page]);
+pub struct PagedParser(&'static [PageFormat]);
 
 impl TypedValueParser for PagedParser {
     type Value = PagedFormat;

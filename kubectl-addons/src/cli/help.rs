@@ -5,7 +5,7 @@ use clap::Command;
 /// The name under which the program is called.
 const PROGRAM: &str = "kubectl addons";
 /// The last sentence of every help text.
-const GLOBAL: &str =
+const GLOBAL_HINT: &str =
     "Use \"kubectl addons options\" for a list of global options (they apply to all commands).";
 
 /// The description of an example, and its command.
@@ -105,27 +105,27 @@ pub fn with_examples(command: Command) -> Command {
             let is_global = arg.is_global_set();
             arg.hide_short_help(is_global).hide_long_help(is_global)
         })
-        .after_help(GLOBAL);
-    below(command, PROGRAM)
+        .after_help(GLOBAL_HINT);
+    add_examples(command, PROGRAM)
 }
 
-fn below(command: Command, path: &str) -> Command {
+fn add_examples(command: Command, path: &str) -> Command {
     command.mut_subcommands(|verb| {
         let path = format!("{path} {}", verb.get_name());
         let examples: String = EXAMPLES
             .iter()
-            .filter(|(_, line)| is_of(line, &path))
+            .filter(|(_, line)| is_example_of(line, &path))
             .map(|(what, line)| format!("  # {what}\n  {line}\n\n"))
             .collect();
         let verb = verb
-            .after_help(GLOBAL)
-            .after_long_help(format!("Examples:\n{examples}{GLOBAL}"));
-        below(verb, &path)
+            .after_help(GLOBAL_HINT)
+            .after_long_help(format!("Examples:\n{examples}{GLOBAL_HINT}"));
+        add_examples(verb, &path)
     })
 }
 
 /// Whether an example calls this command or one of its subcommands.
-fn is_of(line: &str, path: &str) -> bool {
+fn is_example_of(line: &str, path: &str) -> bool {
     let Some(at) = line.find(path) else {
         return false;
     };
@@ -144,7 +144,7 @@ mod tests {
         let verbs = command.get_subcommands();
         let lacking = verbs.flat_map(|verb| {
             let path = format!("{path} {}", verb.get_name());
-            let has_one = EXAMPLES.iter().any(|(_, line)| is_of(line, &path));
+            let has_one = EXAMPLES.iter().any(|(_, line)| is_example_of(line, &path));
             let mut lacking = without_example(verb, &path);
             lacking.extend((!has_one).then_some(path));
             lacking

@@ -5,12 +5,12 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::Listing;
-use super::operation::{Change, Delete, Differences};
+use super::operation::{ChangeArgs, DeleteArgs, DifferenceArgs};
 use crate::completion;
 
 /// Flags of `history`.
 #[derive(Args, Debug)]
-pub struct History {
+pub struct HistoryArgs {
     /// The installation
     #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub name: String,
@@ -20,7 +20,7 @@ pub struct History {
 
 /// Flags of `rollback`.
 #[derive(Args, Debug)]
-pub struct Rollback {
+pub struct RollbackArgs {
     /// The installation
     #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub name: String,
@@ -28,11 +28,11 @@ pub struct Rollback {
     #[arg(value_name = "REVISION", value_parser = revision)]
     pub revision: Option<i64>,
     #[command(flatten)]
-    pub delete: Delete,
+    pub delete: DeleteArgs,
     #[command(flatten)]
-    pub differences: Differences,
+    pub differences: DifferenceArgs,
     #[command(flatten)]
-    pub change: Change,
+    pub change: ChangeArgs,
 }
 
 /// Parses the number of a revision.

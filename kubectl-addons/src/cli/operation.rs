@@ -11,37 +11,37 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use common::catalogue::author::Typed;
 
-use super::fleet::{Clusters, Waves};
-use super::set::Set;
-use super::values::{Changes, Values};
-use super::{Format, Output};
+use super::fleet::{ClusterArgs, WaveArgs};
+use super::set::SetArgs;
+use super::values::{ValueChangeArgs, ValueEditArgs};
+use super::{Output, OutputFormat};
 use crate::completion;
 
 /// Flags of `install`.
 #[derive(Args, Debug)]
-pub struct Install {
+pub struct InstallArgs {
     /// Add-ons to install, or the path of a folder or .tgz with a chart or manifests, which begins with . or /
     #[arg(required = true, value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     #[command(flatten)]
-    pub new: New,
+    pub new: NewInstallationArgs,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub values: Values,
+    pub values: ValueEditArgs,
     #[command(flatten)]
-    pub differences: Differences,
+    pub differences: DifferenceArgs,
     #[command(flatten)]
-    pub change: Change,
+    pub change: ChangeArgs,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
     #[command(flatten)]
-    pub waves: Waves,
+    pub waves: WaveArgs,
 }
 
 /// How a new installation is named.
 #[derive(Args, Clone, Debug)]
-pub struct Named {
+pub struct NameArgs {
     /// Name of the installation (one add-on only); default: the add-on's name
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -52,9 +52,9 @@ pub struct Named {
 
 /// What is said about a new installation.
 #[derive(Args, Debug)]
-pub struct New {
+pub struct NewInstallationArgs {
     #[command(flatten)]
-    pub named: Named,
+    pub named: NameArgs,
     /// Install as a core add-on, which cannot be deleted (only for members of the core group)
     #[arg(long)]
     pub core: bool,
@@ -62,7 +62,7 @@ pub struct New {
 
 /// Flags of `upgrade`.
 #[derive(Args, Debug)]
-pub struct Upgrade {
+pub struct UpgradeArgs {
     /// Installations to upgrade; default: all
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub addons: Vec<String>,
@@ -76,26 +76,26 @@ pub struct Upgrade {
     #[arg(long)]
     pub atomic: bool,
     #[command(flatten)]
-    pub due: Due,
+    pub due: RepairArgs,
     #[command(flatten)]
-    pub delete: Delete,
+    pub delete: DeleteArgs,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub values: Changes,
+    pub values: ValueChangeArgs,
     #[command(flatten)]
-    pub differences: Differences,
+    pub differences: DifferenceArgs,
     #[command(flatten)]
-    pub change: Change,
+    pub change: ChangeArgs,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
     #[command(flatten)]
-    pub waves: Waves,
+    pub waves: WaveArgs,
 }
 
 /// Flags of `reconcile`.
 #[derive(Args, Debug)]
-pub struct Reconcile {
+pub struct ReconcileArgs {
     /// Installations to reconcile, restoring everything that was edited or deleted; default: all, as their records say
     #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
@@ -128,13 +128,13 @@ pub struct Reconcile {
 
 /// Flags of `adopt`.
 #[derive(Args, Debug)]
-pub struct Adopt {
+pub struct AdoptArgs {
     /// Add-ons whose objects exist; without names, list what other tools installed
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     /// Output format of the list
     #[arg(short = 'o', long, value_parser = super::format::FormatParser, default_value = "table", conflicts_with = "addons")]
-    pub output: Format,
+    pub output: OutputFormat,
     /// Print the list without its header line
     #[arg(long, conflicts_with = "addons")]
     pub no_headers: bool,
@@ -148,11 +148,11 @@ pub struct Adopt {
     #[arg(long, requires = "addons", conflicts_with_all = ["force", "release", "name", "target_namespace", "core", "channel", "catalogue", "given"])]
     pub new_cluster: bool,
     #[command(flatten)]
-    pub new: New,
+    pub new: NewInstallationArgs,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub values: Values,
+    pub values: ValueEditArgs,
     /// Show what would be taken over and what differs, and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -160,33 +160,33 @@ pub struct Adopt {
     #[arg(long)]
     pub no_init: bool,
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
 }
 
 /// Flags of `diff`.
 #[derive(Args, Debug)]
-pub struct Diff {
+pub struct DiffArgs {
     /// Installations or add-ons to compare with the live objects; default: all installations
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub addons: Vec<String>,
     #[command(flatten)]
-    pub set: Set,
+    pub set: SetArgs,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub values: Changes,
+    pub values: ValueChangeArgs,
     /// Compare with a lower version, if it is named or a set names it
     #[arg(long)]
     pub allow_downgrade: bool,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
 }
 
 /// Flags of `uninstall`.
 #[derive(Args, Debug)]
-pub struct Uninstall {
+pub struct UninstallArgs {
     /// Installations to uninstall
     #[arg(required_unless_present = "all", value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
@@ -197,26 +197,26 @@ pub struct Uninstall {
     #[arg(long, conflicts_with_all = ["delete_crds", "delete_namespaces", "delete_volumes"])]
     pub keep: bool,
     #[command(flatten)]
-    pub delete: Delete,
+    pub delete: DeleteArgs,
     /// Also uninstall installations that Argo CD or Flux applies from Git
     #[arg(long)]
     pub force: bool,
     /// Show what would be deleted and change nothing: client only plans, server checks every object with the API server
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, default_value_t, default_missing_value = "client", require_equals = true)]
-    pub dry_run: DryRun,
+    pub dry_run: DryRunMode,
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     #[command(flatten)]
-    pub events: Events,
+    pub events: EventArgs,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
     #[command(flatten)]
-    pub waves: Waves,
+    pub waves: WaveArgs,
 }
 
 /// What is changed beside newer versions.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct Due {
+pub struct RepairArgs {
     /// Restore what was edited or deleted, even if no other version is due
     #[arg(long)]
     pub repair: bool,
@@ -227,7 +227,7 @@ pub struct Due {
 
 /// Where entries come from, and which rules choose.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Source {
+pub struct SourceArgs {
     /// Use this kops index, catalogue or folder instead of the catalogues of the cluster: a path, or a file://, http(s):// or oci:// URL
     #[arg(long, value_name = "INDEX", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
     pub channel: Option<Typed>,
@@ -238,7 +238,7 @@ pub struct Source {
 
 /// The registry of a site.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Site {
+pub struct SiteArgs {
     /// Private registry to which all images, and sources in registries, are rewritten
     #[arg(long, value_name = "HOST[/PATH]")]
     pub registry: Option<String>,
@@ -246,10 +246,10 @@ pub struct Site {
 
 /// What happens to fields that others changed, and to fields that never change.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Differences {
+pub struct DifferenceArgs {
     /// What to do with fields that another manager changed; stored in the installation (default: take)
     #[arg(long, value_enum, value_name = "POLICY")]
-    pub conflicts: Option<Conflicts>,
+    pub conflicts: Option<ConflictChoice>,
     /// Recreate this object if one of its fields cannot be changed; never volumes, CRDs or namespaces
     #[arg(long, value_name = "KIND/NAME")]
     pub recreate: Vec<String>,
@@ -257,7 +257,7 @@ pub struct Differences {
 
 /// Policies of `--conflicts`, as `spec.conflicts` names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Conflicts {
+pub enum ConflictChoice {
     /// Take them back
     Take,
     /// Fail, and list them
@@ -266,7 +266,7 @@ pub enum Conflicts {
     Yield,
 }
 
-impl Install {
+impl InstallArgs {
     /// Returns the path in place of an add-on's name. No add-on has such a name.
     pub fn path(&self) -> Option<Typed> {
         let is_path = |typed: &&String| {
@@ -277,43 +277,43 @@ impl Install {
     }
 }
 
-impl From<Conflicts> for common::api::installation::Conflicts {
-    fn from(conflicts: Conflicts) -> Self {
+impl From<ConflictChoice> for common::api::installation::ConflictPolicy {
+    fn from(conflicts: ConflictChoice) -> Self {
         match conflicts {
-            Conflicts::Take => Self::Take,
-            Conflicts::Fail => Self::Fail,
-            Conflicts::Yield => Self::Yield,
+            ConflictChoice::Take => Self::Take,
+            ConflictChoice::Fail => Self::Fail,
+            ConflictChoice::Yield => Self::Yield,
         }
     }
 }
 
 /// How a change is made.
 #[derive(Args, Clone, Debug)]
-pub struct Change {
+pub struct ChangeArgs {
     /// Show what would happen and change nothing: client only plans, server checks every object with the API server
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, default_value_t, default_missing_value = "client", require_equals = true)]
-    pub dry_run: DryRun,
+    pub dry_run: DryRunMode,
     #[command(flatten)]
-    pub accept: Accept,
+    pub accept: AcceptArgs,
     /// Do not install the CustomResourceDefinitions of kubectl addons; fail if they are missing
     #[arg(long)]
     pub no_init: bool,
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     #[command(flatten)]
-    pub events: Events,
+    pub events: EventArgs,
 }
 
-impl Change {
+impl ChangeArgs {
     /// Returns how long to wait for types that add-ons require. `None` if nothing will be changed.
     pub fn wait_for_types(&self) -> Option<Duration> {
-        (self.dry_run == DryRun::None).then_some(self.run.timeout)
+        (self.dry_run == DryRunMode::None).then_some(self.run.timeout)
     }
 }
 
 /// What is accepted that is refused otherwise.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct Accept {
+pub struct AcceptArgs {
     /// Maximum share of installed objects to prune; default: 50% of a set of ten objects or more
     #[arg(long, value_name = "N%", value_parser = percent, default_value_t, hide_default_value = true)]
     pub allow_prune: PruneLimit,
@@ -336,7 +336,7 @@ pub struct Accept {
 
 /// Kinds whose objects hold data of others: they are deleted only when named (semantics 7).
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct Delete {
+pub struct DeleteArgs {
     /// Also delete CustomResourceDefinitions, and with them every object of their kinds
     #[arg(long)]
     pub delete_crds: bool,
@@ -348,7 +348,7 @@ pub struct Delete {
     pub delete_volumes: bool,
 }
 
-impl Delete {
+impl DeleteArgs {
     /// Returns the kinds that the flags name.
     pub fn kinds(self) -> BTreeSet<KeptKind> {
         let volumes = [KeptKind::PersistentVolumeClaim, KeptKind::PersistentVolume];
@@ -376,7 +376,7 @@ fn percent(text: &str) -> Result<PruneLimit, String> {
 
 /// How an operation runs.
 #[derive(Args, Clone, Debug)]
-pub struct Run {
+pub struct RunArgs {
     /// Do not ask
     #[arg(short = 'y', long)]
     pub yes: bool,
@@ -396,7 +396,7 @@ pub struct Run {
 
 /// Whether programs are told what happens.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct Events {
+pub struct EventArgs {
     /// Print events to stdout, one JSON object per line
     #[arg(long, requires = "yes")]
     pub events: bool,
@@ -404,7 +404,7 @@ pub struct Events {
 
 /// Modes of `--dry-run`, as kubectl names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum DryRun {
+pub enum DryRunMode {
     /// Change the cluster
     #[default]
     None,

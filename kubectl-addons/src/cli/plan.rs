@@ -6,16 +6,18 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
-use super::Format;
-use super::fleet::{Clusters, Waves};
-use super::operation::{Accept, Change, Delete, Differences, Due, New, Source};
-use super::set::{Members, Set};
-use super::values::Changes;
+use super::OutputFormat;
+use super::fleet::{ClusterArgs, WaveArgs};
+use super::operation::{
+    AcceptArgs, ChangeArgs, DeleteArgs, DifferenceArgs, NewInstallationArgs, RepairArgs, SourceArgs,
+};
+use super::set::{MemberArgs, SetArgs};
+use super::values::ValueChangeArgs;
 use crate::completion;
 
 /// Flags of `plan`.
 #[derive(Args, Debug)]
-pub struct Plan {
+pub struct PlanArgs {
     /// Add-ons to install and installations to upgrade; default: upgrade all installations
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
@@ -29,31 +31,31 @@ pub struct Plan {
     #[arg(long, requires = "uninstall", conflicts_with = "addons")]
     pub all: bool,
     #[command(flatten)]
-    pub set: Set,
+    pub set: SetArgs,
     /// Exit like diff; 0: nothing to do, 1: something to do, 2 and above: an error
     #[arg(long)]
     pub exit_code: bool,
     #[command(flatten)]
-    pub new: New,
+    pub new: NewInstallationArgs,
     #[command(flatten)]
-    pub due: Due,
+    pub due: RepairArgs,
     #[command(flatten)]
-    pub accept: Accept,
+    pub accept: AcceptArgs,
     #[command(flatten)]
-    pub delete: Delete,
+    pub delete: DeleteArgs,
     #[command(flatten)]
-    pub differences: Differences,
+    pub differences: DifferenceArgs,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub values: Changes,
+    pub values: ValueChangeArgs,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
 }
 
 /// Flags of `apply`.
 #[derive(Args, Debug)]
-pub struct Apply {
+pub struct ApplyArgs {
     /// Plan file, as written by plan -o FILE; - for stdin
     #[arg(value_name = "FILE", required_unless_present = "set", conflicts_with_all = ["set_name", "prune", "allow_downgrade", "repair", "dry_run", "allow_prune", "allow_crd_breakage", "migrate_stored_versions", "adopt", "force_adopt", "force", "delete_crds", "delete_namespaces", "delete_volumes"])]
     pub file: Option<PathBuf>,
@@ -69,7 +71,7 @@ pub struct Apply {
     )]
     pub set: Option<PathBuf>,
     #[command(flatten)]
-    pub members: Members,
+    pub members: MemberArgs,
     /// With a set: restore what was edited or deleted, even if no other version is due
     #[arg(long)]
     pub repair: bool,
@@ -77,13 +79,13 @@ pub struct Apply {
     #[arg(long)]
     pub allow_downgrade: bool,
     #[command(flatten)]
-    pub delete: Delete,
+    pub delete: DeleteArgs,
     #[command(flatten)]
-    pub change: Change,
+    pub change: ChangeArgs,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
     #[command(flatten)]
-    pub waves: Waves,
+    pub waves: WaveArgs,
 }
 
 /// Where `plan` prints or writes the plan, from `-o`.
@@ -92,18 +94,18 @@ pub enum PlanOutput {
     /// The text of the confirmation, on stdout.
     Text,
     /// The plan file on stdout.
-    Print(Format),
+    Print(OutputFormat),
     /// The plan as an HTML page.
     Html,
     /// A drawing of the order of the objects.
-    Draw(Drawing),
+    Draw(DrawingLanguage),
     /// The plan file, written to a path.
     File(PathBuf),
 }
 
 /// Languages for drawing graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drawing {
+pub enum DrawingLanguage {
     /// Graphviz.
     Dot,
     /// Mermaid.
@@ -116,11 +118,11 @@ fn plan_output(typed: &str) -> Result<PlanOutput, String> {
         "" => Err("it is empty; name a file".to_owned()),
         "text" => Ok(PlanOutput::Text),
         // As in other programs, `-` is stdout.
-        "json" | "-" => Ok(PlanOutput::Print(Format::Json)),
-        "yaml" => Ok(PlanOutput::Print(Format::Yaml)),
+        "json" | "-" => Ok(PlanOutput::Print(OutputFormat::Json)),
+        "yaml" => Ok(PlanOutput::Print(OutputFormat::Yaml)),
         "html" => Ok(PlanOutput::Html),
-        "dot" => Ok(PlanOutput::Draw(Drawing::Dot)),
-        "mermaid" => Ok(PlanOutput::Draw(Drawing::Mermaid)),
+        "dot" => Ok(PlanOutput::Draw(DrawingLanguage::Dot)),
+        "mermaid" => Ok(PlanOutput::Draw(DrawingLanguage::Mermaid)),
         // Formats of other commands are not file names.
         "table" | "wide" | "name" | "markdown" | "md" => Err(format!(
             "{typed} is not a format of a plan; use text, json, yaml, html, dot, mermaid, or ./{typed} for a file of that name"
@@ -138,8 +140,11 @@ mod tests {
 
     #[test]
     fn formats_and_files() {
-        assert_eq!(plan_output("yaml"), Ok(PlanOutput::Print(Format::Yaml)));
-        assert_eq!(plan_output("-"), Ok(PlanOutput::Print(Format::Json)));
+        assert_eq!(
+            plan_output("yaml"),
+            Ok(PlanOutput::Print(OutputFormat::Yaml))
+        );
+        assert_eq!(plan_output("-"), Ok(PlanOutput::Print(OutputFormat::Json)));
         for file in ["plan.json", "./dot", "out/json"] {
             assert_eq!(plan_output(file), Ok(PlanOutput::File(file.into())));
         }

@@ -7,14 +7,14 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use common::catalogue::author::Typed;
 
-use super::fleet::Clusters;
-use super::operation::{Run, Site, Source};
-use super::{Listing, Output, Paged, Reported};
+use super::fleet::ClusterArgs;
+use super::operation::{RunArgs, SiteArgs, SourceArgs};
+use super::{Listing, Output, PagedOutput, ReportOutput};
 use crate::completion;
 
 /// Flags of `init`.
 #[derive(Args, Debug)]
-pub struct Init {
+pub struct InitArgs {
     /// Install the admission webhook as well, or upgrade it
     #[arg(long)]
     pub webhook: bool,
@@ -28,36 +28,36 @@ pub struct Init {
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
 }
 
 /// Verbs on catalogues.
 #[derive(Subcommand, Debug)]
-pub enum Catalogue {
+pub enum CatalogueCommand {
     /// Generate a catalogue from charts, folders and manifests, without a cluster
-    Create(super::create::CatalogueCreate),
+    Create(super::create::CatalogueCreateArgs),
     /// Add or replace catalogues in the cluster
-    Add(CatalogueAdd),
+    Add(CatalogueAddArgs),
     /// List the catalogues of the cluster
     #[command(alias = "ls")]
-    List(CatalogueList),
+    List(CatalogueListArgs),
     /// Show one catalogue
-    Show(CatalogueShow),
+    Show(CatalogueShowArgs),
     /// Remove catalogues from the cluster; installations stay
-    Remove(CatalogueRemove),
+    Remove(CatalogueRemoveArgs),
     /// Update catalogues from the location that they came from
-    Sync(CatalogueSync),
+    Sync(CatalogueSyncArgs),
     /// Merge the catalogues, and push them to other clusters
-    Push(CataloguePush),
+    Push(CataloguePushArgs),
     /// Show the entries of all catalogues, and duplicates among them
-    View(CatalogueView),
+    View(CatalogueViewArgs),
     /// Check catalogues and indexes without a cluster
-    Validate(CatalogueValidate),
+    Validate(CatalogueValidateArgs),
 }
 
 /// Flags of `catalogue add`.
 #[derive(Args, Debug)]
-pub struct CatalogueAdd {
+pub struct CatalogueAddArgs {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
     #[arg(required = true, value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<Typed>,
@@ -74,7 +74,7 @@ pub struct CatalogueAdd {
 
 /// Flags of `catalogue list`.
 #[derive(Args, Debug)]
-pub struct CatalogueList {
+pub struct CatalogueListArgs {
     /// Show catalogues of class Core as well
     #[arg(long)]
     pub core: bool,
@@ -84,7 +84,7 @@ pub struct CatalogueList {
 
 /// Flags of `catalogue show`.
 #[derive(Args, Debug)]
-pub struct CatalogueShow {
+pub struct CatalogueShowArgs {
     /// Name of the catalogue
     #[arg(value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub name: String,
@@ -94,7 +94,7 @@ pub struct CatalogueShow {
 
 /// Flags of `catalogue remove`.
 #[derive(Args, Debug)]
-pub struct CatalogueRemove {
+pub struct CatalogueRemoveArgs {
     /// Names of the catalogues
     #[arg(required = true, value_name = "NAME", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
@@ -105,7 +105,7 @@ pub struct CatalogueRemove {
 
 /// Flags of `catalogue sync`.
 #[derive(Args, Debug)]
-pub struct CatalogueSync {
+pub struct CatalogueSyncArgs {
     /// Names of the catalogues; default: all that have spec.from
     #[arg(value_name = "NAME", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
@@ -116,7 +116,7 @@ pub struct CatalogueSync {
 /// Flags of `catalogue push`.
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("targets").required(true).multiple(true))]
-pub struct CataloguePush {
+pub struct CataloguePushArgs {
     /// Contexts of the kubeconfig to whose clusters the catalogues are pushed
     #[arg(long, value_name = "CONTEXT", value_delimiter = ',', group = "targets", add = ArgValueCandidates::new(completion::contexts))]
     pub to_context: Vec<String>,
@@ -129,7 +129,7 @@ pub struct CataloguePush {
 
 /// Flags of `catalogue view`.
 #[derive(Args, Debug)]
-pub struct CatalogueView {
+pub struct CatalogueViewArgs {
     /// Show entries of catalogues of class Core as well
     #[arg(long)]
     pub core: bool,
@@ -139,7 +139,7 @@ pub struct CatalogueView {
 
 /// Flags of `catalogue validate`.
 #[derive(Args, Debug)]
-pub struct CatalogueValidate {
+pub struct CatalogueValidateArgs {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
     #[arg(required = true, value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<Typed>,
@@ -152,7 +152,7 @@ pub struct CatalogueValidate {
 
 /// The cluster that is asked about.
 #[derive(Args, Debug, Default)]
-pub struct Fit {
+pub struct FitArgs {
     /// Kubernetes version to fit; default: that of the cluster
     #[arg(long, value_name = "VERSION", value_parser = super::version)]
     pub k8s: Option<String>,
@@ -163,7 +163,7 @@ pub struct Fit {
 
 /// Flags of `search`.
 #[derive(Args, Debug)]
-pub struct Search {
+pub struct SearchArgs {
     /// Words that the name or the description must contain
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
@@ -171,16 +171,16 @@ pub struct Search {
     #[arg(long)]
     pub core: bool,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
     #[command(flatten)]
     pub output: Listing,
 }
 
 /// Flags of `show`.
 #[derive(Args, Debug)]
-pub struct Show {
+pub struct ShowArgs {
     /// The add-on
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addon: String,
@@ -191,18 +191,18 @@ pub struct Show {
     #[arg(long, conflicts_with = "format")]
     pub readme: bool,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub site: Site,
+    pub site: SiteArgs,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
     #[command(flatten)]
     pub output: Output,
 }
 
 /// Flags of `images`.
 #[derive(Args, Debug)]
-pub struct Images {
+pub struct ImagesArgs {
     /// The add-ons; default: all that fit
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
@@ -210,18 +210,18 @@ pub struct Images {
     #[arg(long)]
     pub core: bool,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub site: Site,
+    pub site: SiteArgs,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
     #[command(flatten)]
     pub output: Listing,
 }
 
 /// Flags of `list`.
 #[derive(Args, Debug)]
-pub struct List {
+pub struct ListArgs {
     /// Show core add-ons only
     #[arg(long)]
     pub core: bool,
@@ -235,16 +235,16 @@ pub struct List {
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     pub selector: Option<String>,
     #[command(flatten)]
-    pub available: Available,
+    pub available: AvailableArgs,
     #[command(flatten)]
     pub output: Listing,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
 }
 
 /// What could be installed, in the place of what is.
 #[derive(Args, Debug, Default)]
-pub struct Available {
+pub struct AvailableArgs {
     /// Show the add-ons that fit and can be installed instead, one version of each
     #[arg(long, conflicts_with_all = ["outdated", "all_namespaces", "selector"])]
     pub available: bool,
@@ -252,12 +252,12 @@ pub struct Available {
     #[arg(long, value_name = "NAMESPACE", conflicts_with_all = ["k8s", "namespace", "outdated", "all_namespaces", "selector"])]
     pub for_cluster: Option<String>,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
 }
 
-impl Available {
+impl AvailableArgs {
     /// Whether this is asked for, and nothing of what is installed.
     pub fn is_asked(&self) -> bool {
         let fit = self.fit.k8s.is_some() || self.fit.kkp.is_some();
@@ -268,7 +268,7 @@ impl Available {
 
 /// Flags of `status`.
 #[derive(Args, Debug)]
-pub struct Status {
+pub struct StatusArgs {
     /// Installations
     #[arg(value_name = "NAME", required_unless_present_any = ["all_namespaces", "selector"], value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
@@ -285,12 +285,12 @@ pub struct Status {
     #[arg(short = 'w', long)]
     pub watch: bool,
     #[command(flatten)]
-    pub output: Paged,
+    pub output: PagedOutput,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
 }
 
-impl Status {
+impl StatusArgs {
     /// Whether several are shown, or could be.
     pub fn is_list(&self) -> bool {
         self.names.len() != 1
@@ -299,7 +299,7 @@ impl Status {
 
 /// Flags of `values`.
 #[derive(Args, Debug)]
-pub struct Values {
+pub struct ValuesArgs {
     /// The installation
     #[arg(value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub name: String,
@@ -312,7 +312,7 @@ pub struct Values {
 
 /// Flags of `preflight`.
 #[derive(Args, Debug)]
-pub struct Preflight {
+pub struct PreflightArgs {
     /// The installations; default: all of this cluster
     #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
@@ -320,21 +320,21 @@ pub struct Preflight {
     #[arg(long, value_name = "VERSION")]
     pub to: String,
     #[command(flatten)]
-    pub output: Reported,
+    pub output: ReportOutput,
     #[command(flatten)]
-    pub clusters: Clusters,
+    pub clusters: ClusterArgs,
 }
 
 /// Flags of `doctor`.
 #[derive(Args, Debug)]
-pub struct Doctor {
+pub struct DoctorArgs {
     #[command(flatten)]
     pub output: Listing,
 }
 
 /// Flags of `version`.
 #[derive(Args, Debug)]
-pub struct Version {
+pub struct VersionArgs {
     /// Print only the client version, without contacting the server
     #[arg(long)]
     pub client: bool,
@@ -344,7 +344,7 @@ pub struct Version {
 
 /// Flags of `completion`.
 #[derive(Args, Debug)]
-pub struct Completion {
+pub struct CompletionArgs {
     /// The shell
     #[arg(value_enum, required_unless_present = "install")]
     pub shell: Option<Shell>,

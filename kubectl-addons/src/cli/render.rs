@@ -7,14 +7,14 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use common::api::catalogue;
 
-use super::operation::Source;
-use super::reading::Fit;
-use super::values::Values;
+use super::operation::SourceArgs;
+use super::reading::FitArgs;
+use super::values::ValueEditArgs;
 use crate::completion;
 
 /// Flags of `render`.
 #[derive(Args, Debug)]
-pub struct Render {
+pub struct RenderArgs {
     /// Add-on from a catalogue, or with --channel, from an index
     #[arg(value_name = "NAME[@VERSION]", required_unless_present = "dir", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addon: Option<String>,
@@ -23,7 +23,7 @@ pub struct Render {
     pub dir: Option<PathBuf>,
     /// How the folder is rendered into manifests
     #[arg(long, value_enum, value_name = "METHOD", requires = "dir")]
-    pub method: Option<Method>,
+    pub method: Option<RenderMethod>,
     /// Template data in JSON or YAML, instead of facts from the cluster; no cluster is needed
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
@@ -34,11 +34,11 @@ pub struct Render {
     #[arg(long, value_name = "NAMESPACE")]
     pub target_namespace: Option<String>,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
     #[command(flatten)]
-    pub values: Values,
+    pub values: ValueEditArgs,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     pub output: RenderFormat,
@@ -46,7 +46,7 @@ pub struct Render {
 
 /// Methods of `--method`, as `template.method` names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Method {
+pub enum RenderMethod {
     /// Plain YAML
     Manifest,
     /// Go templates
@@ -55,12 +55,12 @@ pub enum Method {
     Helm,
 }
 
-impl From<Method> for catalogue::Method {
-    fn from(method: Method) -> Self {
+impl From<RenderMethod> for catalogue::Method {
+    fn from(method: RenderMethod) -> Self {
         match method {
-            Method::Manifest => Self::Manifest,
-            Method::GoTemplate => Self::GoTemplate,
-            Method::Helm => Self::Helm,
+            RenderMethod::Manifest => Self::Manifest,
+            RenderMethod::GoTemplate => Self::GoTemplate,
+            RenderMethod::Helm => Self::Helm,
         }
     }
 }

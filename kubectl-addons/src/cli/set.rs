@@ -7,7 +7,7 @@ use clap::Args;
 
 /// The members of a set, and what becomes of those that its file does not have any more.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Members {
+pub struct MemberArgs {
     /// With a set: make its installations members of the set with this name (label kubectl-addons.dev/set)
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub set_name: Option<String>,
@@ -18,12 +18,12 @@ pub struct Members {
 
 /// A set in the place of names.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Set {
+pub struct SetArgs {
     /// A set instead of names: a file with AddonInstallations, or - for stdin; -f accepts one as well
     #[arg(long, value_name = "SET", conflicts_with_all = ["addons", "given", "channel", "catalogue"], value_hint = clap::ValueHint::FilePath)]
     pub filename: Option<PathBuf>,
     #[command(flatten)]
-    pub members: Members,
+    pub members: MemberArgs,
 }
 
 /// Parses a name that a label can hold.

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use common::directory::allowed::Allowed;
+use common::directory::allowed::AllowedKind;
 
 use super::Output;
-use super::operation::{Change, Delete, Differences};
+use super::operation::{ChangeArgs, DeleteArgs, DifferenceArgs};
 
 /// The folder in which the addon-manager keeps its manifests.
 const DIRECTORY: &str = "/etc/kubernetes/addons";
 
 /// Flags of `sync`.
 #[derive(Args, Debug)]
-pub struct Sync {
+pub struct SyncArgs {
     /// Directory of manifests: each file and folder in it is one add-on
     #[arg(value_name = "DIR", default_value = DIRECTORY, value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
@@ -41,29 +41,29 @@ pub struct Sync {
     /// Prune only these kinds, separated by spaces or commas, like the addon-manager's KUBECTL_PRUNE_WHITELIST_OVERRIDE; default:
     /// all
     #[arg(long, value_name = "GROUP/VERSION/KIND", value_parser = kinds)]
-    pub prune_allowlist: Option<Kinds>,
+    pub prune_allowlist: Option<AllowedKinds>,
     /// Prune these kinds in addition to --prune-allowlist or the addon-manager's own list, like KUBECTL_EXTRA_PRUNE_WHITELIST
     #[arg(long, value_name = "GROUP/VERSION/KIND", value_parser = kinds)]
-    pub extra_prune_allowlist: Option<Kinds>,
+    pub extra_prune_allowlist: Option<AllowedKinds>,
     #[command(flatten)]
-    pub delete: Delete,
+    pub delete: DeleteArgs,
     #[command(flatten)]
-    pub differences: Differences,
+    pub differences: DifferenceArgs,
     #[command(flatten)]
-    pub change: Change,
+    pub change: ChangeArgs,
     #[command(flatten)]
     pub output: Output,
 }
 
 /// Kinds of a prune allow-list; none where the text is empty.
 #[derive(Clone, Debug, Default)]
-pub struct Kinds(pub Vec<Allowed>);
+pub struct AllowedKinds(pub Vec<AllowedKind>);
 
-fn kinds(text: &str) -> Result<Kinds, String> {
+fn kinds(text: &str) -> Result<AllowedKinds, String> {
     let rows = text.split([' ', ',', '\n', '\t']);
     let rows = rows.filter(|row| !row.is_empty());
     let kinds: Result<_, _> = rows.map(str::parse).collect();
     kinds
-        .map(Kinds)
+        .map(AllowedKinds)
         .map_err(|error: common::directory::allowed::NotAKind| error.to_string())
 }

@@ -63,15 +63,15 @@ const VERBS: &[(&str, &str)] = &[
 /// Adds tips to the error, and removes misleading ones.
 pub(super) fn with_tips(mut error: Error, args: &[OsString]) -> Error {
     match error.kind() {
-        ErrorKind::UnknownArgument => of_flag(&mut error, args),
-        ErrorKind::InvalidSubcommand => of_verb(&mut error),
+        ErrorKind::UnknownArgument => add_flag_tip(&mut error, args),
+        ErrorKind::InvalidSubcommand => add_verb_tip(&mut error),
         _ => {}
     }
     error
 }
 
-fn of_flag(error: &mut Error, args: &[OsString]) {
-    let Some(typed) = text(error, ContextKind::InvalidArg) else {
+fn add_flag_tip(error: &mut Error, args: &[OsString]) {
+    let Some(typed) = context_text(error, ContextKind::InvalidArg) else {
         return;
     };
     let flag = typed.split('=').next().unwrap_or_default().to_owned();
@@ -82,24 +82,24 @@ fn of_flag(error: &mut Error, args: &[OsString]) {
         *name == flag && verbs.iter().any(is_typed)
     });
     if let Some((_, _, tip)) = known {
-        forget(error);
-        suggest(error, tip);
+        remove_suggestion(error);
+        add_tip(error, tip);
         return;
     }
-    let near = text(error, ContextKind::SuggestedArg);
+    let near = context_text(error, ContextKind::SuggestedArg);
     if near.is_some_and(|near| !is_near(&flag, &near)) {
-        forget(error);
+        remove_suggestion(error);
     }
 }
 
-fn of_verb(error: &mut Error) {
-    let typed = text(error, ContextKind::InvalidSubcommand);
+fn add_verb_tip(error: &mut Error) {
+    let typed = context_text(error, ContextKind::InvalidSubcommand);
     let known = VERBS
         .iter()
         .find(|(verb, _)| typed.as_deref() == Some(verb));
     if let Some((_, tip)) = known {
         error.remove(ContextKind::SuggestedSubcommand);
-        suggest(error, tip);
+        add_tip(error, tip);
     }
 }
 
@@ -110,18 +110,18 @@ fn is_near(typed: &str, suggested: &str) -> bool {
 }
 
 /// Removes the flag that clap considers similar, and the usage that shows it.
-fn forget(error: &mut Error) {
+fn remove_suggestion(error: &mut Error) {
     if error.remove(ContextKind::SuggestedArg).is_some() {
         error.remove(ContextKind::Usage);
     }
 }
 
-fn suggest(error: &mut Error, tip: &'static str) {
+fn add_tip(error: &mut Error, tip: &'static str) {
     let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
     error.insert(ContextKind::Suggested, tips);
 }
 
-fn text(error: &Error, kind: ContextKind) -> Option<String> {
+fn context_text(error: &Error, kind: ContextKind) -> Option<String> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,

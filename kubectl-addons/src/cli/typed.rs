@@ -7,9 +7,9 @@ use addons_sources::reach::{OwnPlace, OwnPlaceError};
 use common::catalogue::author::Typed;
 use common::image::Image;
 
-use super::Command;
-use super::set::Set;
-use super::values::Values;
+use super::CliCommand;
+use super::set::SetArgs;
+use super::values::ValueEditArgs;
 
 /// Parses a location. Only used for arguments.
 pub(crate) fn location(text: &str) -> Result<Typed, Infallible> {
@@ -24,7 +24,7 @@ pub(super) fn place(text: &str) -> Result<Typed, OwnPlaceError> {
     Ok(Typed::on_command_line(text))
 }
 
-impl Command {
+impl CliCommand {
     /// Returns the registries and images that arguments name. `docker login` may be used for them.
     pub(super) fn registries(&self) -> Vec<Typed> {
         let mut images: Vec<&str> = Vec::new();
@@ -60,7 +60,7 @@ impl Command {
 
     /// Returns the sets that arguments name. A set may name indexes below its folder.
     pub(super) fn sets(&self) -> Vec<Typed> {
-        let either = |set: &Set, values: &Values| -> Option<PathBuf> {
+        let either = |set: &SetArgs, values: &ValueEditArgs| -> Option<PathBuf> {
             let only = || match values.files.as_slice() {
                 [only] => Some(only.clone()),
                 _ => None,
@@ -99,7 +99,7 @@ mod tests {
                 assert!(!expected, "{typed}");
                 continue;
             };
-            let Command::Install(install) = cli.command else {
+            let CliCommand::Install(install) = cli.command else {
                 panic!("{typed}");
             };
             assert_eq!(install.path().is_some(), expected, "{typed}");

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use common::api::installation::{SecretKeyRef, ValuesFrom};
+use common::api::installation::{SecretKeyRef, ValuesFromSource};
 use common::api::names::is_object_name;
 
 /// The key that holds values if none is named, as with Flux.
@@ -13,7 +13,7 @@ const DEFAULT_KEY: &str = "values.yaml";
 /// Values of the installation, and where its images come from: kept in the installation.
 #[derive(Args, Debug, Default)]
 #[group(id = "given")]
-pub struct Values {
+pub struct ValueEditArgs {
     /// YAML file with values, - for stdin; later files override earlier ones
     #[arg(short = 'f', long = "values", value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -37,7 +37,7 @@ pub struct Values {
     /// Read values from a Secret in the namespace of the installation; default of KEY: values.yaml; replaces the Secrets that the
     /// installation refers to ("" for none); all other flags override it
     #[arg(long, value_name = "SECRET[:KEY]", value_parser = secret)]
-    pub values_from: Vec<Option<ValuesFrom>>,
+    pub values_from: Vec<Option<ValuesFromSource>>,
     /// Private registry to which all images, and sources in registries, are rewritten
     #[arg(long, value_name = "HOST[/PATH]")]
     pub registry: Option<String>,
@@ -48,9 +48,9 @@ pub struct Values {
 
 /// What is changed in the values of an installation that exists: values are taken away first.
 #[derive(Args, Debug, Default)]
-pub struct Changes {
+pub struct ValueChangeArgs {
     #[command(flatten)]
-    pub values: Values,
+    pub values: ValueEditArgs,
     /// Take values of the installation away, and go back to the defaults. The help stands below, for rustdoc reads an index as a link.
     #[arg(
         long,
@@ -66,7 +66,7 @@ pub struct Changes {
 }
 
 /// Parses `[secret/]NAME[:KEY]`. `None` for an empty text.
-fn secret(typed: &str) -> Result<Option<ValuesFrom>, String> {
+fn secret(typed: &str) -> Result<Option<ValuesFromSource>, String> {
     if typed.is_empty() {
         return Ok(None);
     }
@@ -88,7 +88,7 @@ fn secret(typed: &str) -> Result<Option<ValuesFrom>, String> {
         key: key.to_owned(),
         optional: false,
     };
-    Ok(Some(ValuesFrom { secret_key_ref }))
+    Ok(Some(ValuesFromSource { secret_key_ref }))
 }
 
 #[cfg(test)]

@@ -7,34 +7,34 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::Listing;
-use super::operation::{Site, Source};
-use super::reading::Fit;
+use super::operation::{SiteArgs, SourceArgs};
+use super::reading::FitArgs;
 use crate::completion;
 
 /// Flags of `verify`.
 #[derive(Args, Debug)]
-pub struct Verify {
+pub struct VerifyArgs {
     /// Add-ons from catalogues, or oci:// references in a registry
     #[arg(required = true, value_name = "NAME[@VERSION]|oci://REF", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub names: Vec<String>,
     #[command(flatten)]
-    pub signer: Signer,
+    pub signer: SignerArgs,
     /// Access the registry of oci://REF over HTTP without TLS
     #[arg(long)]
     pub plain_http: bool,
     #[command(flatten)]
-    pub source: Source,
+    pub source: SourceArgs,
     #[command(flatten)]
-    pub site: Site,
+    pub site: SiteArgs,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
     #[command(flatten)]
     pub output: Listing,
 }
 
 /// Whose signatures count; default: what the catalogue says.
 #[derive(Args, Debug)]
-pub struct Signer {
+pub struct SignerArgs {
     /// Public key of the signer in PEM format, such as cosign.pub; default: spec.signature of the catalogue
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with_all = ["certificate_identity", "keyring"])]
     pub key: Option<PathBuf>,

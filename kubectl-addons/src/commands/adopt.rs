@@ -3,15 +3,15 @@
 
 mod found;
 
-use addons_operation::adopt::{Version, found as find, next_upgrade};
-use addons_operation::plan::{Removal, plan_uninstall};
-use addons_operation::{Intent, Offer, Plan, Planned, Resolver};
+use addons_operation::adopt::{ForeignVersion, find_foreign_installs as find, next_upgrade};
+use addons_operation::plan::{UninstallRequest, plan_uninstall};
+use addons_operation::{Intent, Offer, Plan, PlannedInstallation, Resolver};
 use addons_plan::changes::ObjectDiff;
 use addons_plan::{Action, InstallationPlan};
 use anyhow::Result;
 
 use super::diff;
-use crate::cli::operation::Adopt;
+use crate::cli::operation::AdoptArgs;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices, output, prompt, words};
@@ -20,14 +20,14 @@ use crate::{change, choices, output, prompt, words};
 ///
 /// # Errors
 /// Nothing was written.
-pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
+pub async fn run(session: &Session, args: &AdoptArgs) -> Result<Exit> {
     if args.addons.is_empty() {
         return found::run(session, args).await;
     }
     if args.release {
-        return release(session, args).await;
+        return give_back(session, args).await;
     }
-    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
+    let resolver = Resolver::new(session.ctx(), choices::parse_offer(&args.source)).await?;
     let older = resolver.rebuild(&args.addons, args.new_cluster).await?;
     let is_older = |addon: &String| {
         let mut all = older.installations.iter();
@@ -41,7 +41,7 @@ pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
         .collect();
     let recorded = match older.is_empty() {
         true => Exit::Done,
-        false => record(session, older, args).await?,
+        false => execute_rebuild(session, older, args).await?,
     };
     if rest.is_empty() {
         return Ok(recorded);
@@ -50,7 +50,7 @@ pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
 }
 
 /// Rebuilds the records of installations whose record is older than the cluster.
-async fn record(session: &Session, plan: Plan, args: &Adopt) -> Result<Exit> {
+async fn execute_rebuild(session: &Session, plan: Plan, args: &AdoptArgs) -> Result<Exit> {
     if args.dry_run {
         return Ok(change::preview(session, &plan));
     }
@@ -61,21 +61,21 @@ async fn record(session: &Session, plan: Plan, args: &Adopt) -> Result<Exit> {
 async fn adopt(
     session: &Session,
     resolver: &Resolver<'_>,
-    args: &Adopt,
+    args: &AdoptArgs,
     addons: &[String],
 ) -> Result<Exit> {
-    let edits = choices::edits(&args.values, addons)?;
-    let versioned = versions(session, resolver, args, addons).await?;
-    let named = choices::installations(&versioned, &args.new, &edits)?;
+    let edits = choices::parse_edits(&args.values, addons)?;
+    let versioned = add_installed_versions(session, resolver, args, addons).await?;
+    let named = choices::parse_installations(&versioned, &args.new, &edits)?;
     let intent = Intent::InstallOrUpgrade { named, edits };
-    let resolution = prompt::resolve(resolver, &intent, args.run.yes).await?;
+    let resolution = prompt::resolve_with_prompt(resolver, &intent, args.run.yes).await?;
     let plan = resolver.adopt(resolution.whole()?, args.force).await?;
     change::announce(session, &plan);
     let now = session.cluster().await?.now();
     output::note("the next upgrade would change:");
     for planned in &plan.installations {
         let mut changes = next_upgrade(session.ctx(), planned).await?;
-        changes.extend(missing(planned));
+        changes.extend(missing_objects(planned));
         changes.sort_by(|one, other| one.key.cmp(&other.key));
         let is_one_of_several = plan.installations.len() > 1;
         // The warnings were announced before.
@@ -84,7 +84,7 @@ async fn adopt(
             unchanged: Vec::new(),
             ..planned.plan.clone()
         };
-        let text = diff::text(&plan, &changes, is_one_of_several, now);
+        let text = diff::describe_changes(&plan, &changes, is_one_of_several, now);
         output::note(text.trim_end());
     }
     if args.dry_run {
@@ -95,7 +95,7 @@ async fn adopt(
 }
 
 /// Lists the objects that do not exist, which the next upgrade creates.
-fn missing(planned: &Planned) -> Vec<ObjectDiff> {
+fn missing_objects(planned: &PlannedInstallation) -> Vec<ObjectDiff> {
     let plan = &planned.plan;
     let wanted = planned.desired.objects.keys();
     let missing =
@@ -115,10 +115,10 @@ fn missing(planned: &Planned) -> Vec<ObjectDiff> {
 
 /// Adds the installed version to each name that has neither a typed version nor a record, so that the record does not name the newest
 /// version.
-async fn versions(
+async fn add_installed_versions(
     session: &Session,
     resolver: &Resolver<'_>,
-    args: &Adopt,
+    args: &AdoptArgs,
     addons: &[String],
 ) -> Result<Vec<String>> {
     let namespace = session.global().namespace.as_deref();
@@ -129,20 +129,20 @@ async fn versions(
     if !addons.iter().any(is_open) {
         return Ok(addons.to_vec());
     }
-    let found = find(session.ctx(), &choices::offer(&args.source)).await?;
+    let found = find(session.ctx(), &choices::parse_offer(&args.source)).await?;
     let target = args.new.named.target_namespace.as_deref();
     let mut versioned = Vec::new();
     for typed in addons {
         let name = args.new.named.name.as_ref().unwrap_or(typed);
         let version = match is_open(typed) {
             true => found.version_of(typed, name, target),
-            false => Version::Only,
+            false => ForeignVersion::Only,
         };
-        if let Some(warning) = words::adoption::version(typed, version) {
+        if let Some(warning) = words::adoption::version_warning(typed, version) {
             output::warn(&warning);
         }
         versioned.push(match version {
-            Version::Found(version) => format!("{typed}@{version}"),
+            ForeignVersion::Found(version) => format!("{typed}@{version}"),
             _ => typed.clone(),
         });
     }
@@ -150,13 +150,13 @@ async fn versions(
 }
 
 /// Gives installations back to their former owners.
-async fn release(session: &Session, args: &Adopt) -> Result<Exit> {
+async fn give_back(session: &Session, args: &AdoptArgs) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
-    let removal = Removal {
+    let removal = UninstallRequest {
         names: args.addons.clone(),
         give_back: true,
         force: args.force,
-        ..Removal::default()
+        ..UninstallRequest::default()
     };
     let plan = plan_uninstall(&resolver, &removal).await?;
     if args.dry_run {

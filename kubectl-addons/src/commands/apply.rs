@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use addons_operation::replay::{is_done, replay};
-use addons_plan::file::{self, FileError, Place, PlanFile, Plans};
+use addons_plan::file::{self, FileError, FleetClusterSource, PlanFile, Plans};
 use anyhow::{Context as _, Result};
 
-use crate::cli::plan::Apply;
+use crate::cli::plan::ApplyArgs;
 use crate::commands::set;
 use crate::exit::Exit;
-use crate::fleet::rollout::{self, Rollout};
-use crate::fleet::{Fleet, rollout_of};
+use crate::fleet::rollout::{self, FleetRollout};
+use crate::fleet::{Fleet, parse_rollout};
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use crate::words::{fleet as words, typed};
 use crate::{change, input, output};
 use addons_operation::text::shell_word;
@@ -21,44 +21,44 @@ use addons_operation::text::shell_word;
 ///
 /// # Errors
 /// The file is not a plan file, the cluster changed since the plan was made, or an error of install and upgrade.
-pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
+pub async fn run(session: &Session, args: &ApplyArgs) -> Result<Exit> {
     if let Some(path) = &args.set {
         return set::run(session, args, path).await;
     }
     let path = args.file.as_deref().context("no plan file is named")?;
-    let fleet = match read(path, args.expect_digest.as_deref())? {
+    let fleet = match read_plan_file(path, args.expect_digest.as_deref())? {
         Plans::One(_) if args.waves.rollout().is_some() => {
-            return Err(Usage(words::NO_WAVES.to_owned()).into());
+            return Err(UsageError(words::NO_WAVES.to_owned()).into());
         }
-        Plans::One(file) => return one(session, &file, args).await,
+        Plans::One(file) => return apply_plan(session, &file, args).await,
         Plans::Fleet(fleet) => fleet,
     };
-    let (places, plans): (Vec<Place>, Vec<PlanFile>) = fleet
+    let (places, plans): (Vec<FleetClusterSource>, Vec<PlanFile>) = fleet
         .clusters
         .into_iter()
         .map(|it| (it.at, it.plan))
         .unzip();
-    let fleet = Fleet::of_places(session.global(), places)?;
-    let rollout = Rollout {
-        waves: rollout_of(&args.waves, &args.change.run)?,
+    let fleet = Fleet::from_places(session.global(), places)?;
+    let rollout = FleetRollout {
+        waves: parse_rollout(&args.waves, &args.change.run)?,
         yes: args.change.run.yes,
         timeout: args.change.run.timeout,
         // Clusters that are done are skipped.
-        again: &|_| typed::for_clusters(&[]),
+        again: &|_| typed::command_for_clusters(&[]),
     };
     let work = async |at: usize, session: &Session| match plans.get(at) {
-        Some(file) => one_of_several(session, file, args).await,
+        Some(file) => apply_to_member(session, file, args).await,
         None => Ok(Exit::Done),
     };
-    rollout::run(&fleet, &rollout, work).await
+    rollout::run_rollout(&fleet, &rollout, work).await
 }
 
-async fn one(session: &Session, file: &PlanFile, args: &Apply) -> Result<Exit> {
+async fn apply_plan(session: &Session, file: &PlanFile, args: &ApplyArgs) -> Result<Exit> {
     if file.installations.is_empty() {
-        addons_operation::replay::same_cluster(session.ctx(), file).await?;
+        addons_operation::replay::check_same_cluster(session.ctx(), file).await?;
         output::note("the plan holds nothing to do");
         if let Some(turn) = session.turn() {
-            turn.pass(Vec::new()).await?;
+            turn.wait_unchanged(Vec::new()).await?;
         }
         return Ok(Exit::Done);
     }
@@ -68,30 +68,33 @@ async fn one(session: &Session, file: &PlanFile, args: &Apply) -> Result<Exit> {
 }
 
 /// Applies the plan of one of several clusters. What an earlier run applied does not count as a change.
-async fn one_of_several(session: &Session, file: &PlanFile, args: &Apply) -> Result<Exit> {
+async fn apply_to_member(session: &Session, file: &PlanFile, args: &ApplyArgs) -> Result<Exit> {
     if let Some(turn) = session.turn()
         && !file.installations.is_empty()
         && is_done(session.ctx(), file).await?
     {
         output::note("the plan is done already");
-        let stay = file.installations.iter().filter(|it| !it.verb.ends());
+        let stay = file
+            .installations
+            .iter()
+            .filter(|it| !it.verb.ends_installation());
         let names = stay.map(|it| it.installation.clone());
-        turn.pass(names.collect()).await?;
+        turn.wait_unchanged(names.collect()).await?;
         return Ok(Exit::Done);
     }
-    one(session, file, args).await
+    apply_plan(session, file, args).await
 }
 
-fn read(path: &Path, expected: Option<&str>) -> Result<Plans> {
+fn read_plan_file(path: &Path, expected: Option<&str>) -> Result<Plans> {
     let name = || format!("plan file {}", path.display());
-    let bytes = input::bounded(path, file::LARGEST).with_context(name)?;
+    let bytes = input::read_bounded(path, file::LARGEST).with_context(name)?;
     let plans = file::read(&bytes, expected);
     if let Err(FileError::NotJson { .. }) = plans
         && is_set(&bytes)
     {
         let set = shell_word(&path.to_string_lossy());
         let why = format!("{set} is a set, not a plan file: kubectl addons apply -f {set}");
-        return Err(Usage(why).into());
+        return Err(UsageError(why).into());
     }
     plans.with_context(name)
 }

@@ -17,7 +17,7 @@ use anyhow::{Result, bail};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::nearest::nearest;
 
-use crate::cli::reading::Catalogue;
+use crate::cli::reading::CatalogueCommand;
 use crate::exit::Exit;
 use crate::session::Session;
 
@@ -25,27 +25,27 @@ use crate::session::Session;
 ///
 /// # Errors
 /// Those of the command.
-pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
+pub async fn run(session: &Session, verb: &CatalogueCommand) -> Result<Exit> {
     match verb {
-        Catalogue::Create(args) => create::run(session, args).await,
-        Catalogue::Add(args) => add::run(session, args).await,
-        Catalogue::List(args) => list::run(session, args).await,
-        Catalogue::Show(args) => show::run(session, args).await,
-        Catalogue::Remove(args) => remove::run(session, args).await,
-        Catalogue::Push(args) => push::run(session, args).await,
-        Catalogue::Sync(args) => sync::run(session, args).await,
-        Catalogue::View(args) => show::view(session, args).await,
-        Catalogue::Validate(args) => validate::run(session, args).await,
+        CatalogueCommand::Create(args) => create::run(session, args).await,
+        CatalogueCommand::Add(args) => add::run(session, args).await,
+        CatalogueCommand::List(args) => list::run(session, args).await,
+        CatalogueCommand::Show(args) => show::run(session, args).await,
+        CatalogueCommand::Remove(args) => remove::run(session, args).await,
+        CatalogueCommand::Push(args) => push::run(session, args).await,
+        CatalogueCommand::Sync(args) => sync::run(session, args).await,
+        CatalogueCommand::View(args) => show::view(session, args).await,
+        CatalogueCommand::Validate(args) => validate::run(session, args).await,
     }
 }
 
 /// Returns the name of a catalogue, or an empty text.
-fn name(object: &AddonCatalogue) -> &str {
+fn catalogue_name(object: &AddonCatalogue) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
 }
 
 /// `1 version`, `2 versions`.
-fn count(count: usize, one: &str) -> String {
+fn format_count(count: usize, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),
         count => format!("{count} {one}s"),
@@ -53,28 +53,31 @@ fn count(count: usize, one: &str) -> String {
 }
 
 /// `3 add-ons, 1 version`, or `3 add-ons by reference`.
-fn counts(object: &AddonCatalogue) -> String {
+fn count_content(object: &AddonCatalogue) -> String {
     let addons = &object.spec.addons;
     if object.spec.reference().is_some() {
-        return format!("{} by reference", count(addons.len(), "add-on"));
+        return format!("{} by reference", format_count(addons.len(), "add-on"));
     }
     let versions = addons.iter().map(|addon| addon.versions.len()).sum();
     format!(
         "{}, {}",
-        count(addons.len(), "add-on"),
-        count(versions, "version")
+        format_count(addons.len(), "add-on"),
+        format_count(versions, "version")
     )
 }
 
 /// Finds the catalogue with this name.
-fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCatalogue> {
-    if let Some(found) = objects.iter().find(|object| name(object) == wanted) {
+fn find_catalogue<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCatalogue> {
+    if let Some(found) = objects
+        .iter()
+        .find(|object| catalogue_name(object) == wanted)
+    {
         return Ok(found);
     }
     let visible = objects
         .iter()
         .filter(|object| object.spec.class != CatalogueClass::Core);
-    match nearest(wanted, visible.map(name)) {
+    match nearest(wanted, visible.map(catalogue_name)) {
         Some(near) => bail!("no catalogue named {wanted}; did you mean {near}?"),
         None => Err(OperationError::UnknownCatalogue {
             name: wanted.to_owned(),
@@ -84,7 +87,7 @@ fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCat
 }
 
 /// Returns who makes the request. Asks the server only for core catalogues, where the verdict depends on it.
-async fn requester(session: &Session, objects: &[&AddonCatalogue]) -> Result<Requester> {
+async fn find_requester(session: &Session, objects: &[&AddonCatalogue]) -> Result<Requester> {
     if objects
         .iter()
         .all(|object| object.spec.class != CatalogueClass::Core)

@@ -11,15 +11,15 @@ use anyhow::Result;
 use common::catalogue::channel::ChannelVersion;
 use serde::Serialize;
 
-use crate::cli::channel::{Apply, List};
-use crate::cli::operation::DryRun;
-use crate::cli::{Format, Listing};
+use crate::cli::channel::{ChannelApplyArgs, ChannelListArgs};
+use crate::cli::operation::DryRunMode;
+use crate::cli::{Listing, OutputFormat};
 use crate::events;
 use crate::exit::Exit;
-use crate::output::{self, Items, table::Table};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::{change, choices, partial};
-use table::{Row, Version};
+use table::{ChannelRow, RecordedVersion};
 
 /// The pause after a failed pass, until the first pass succeeds.
 const RETRY: Duration = Duration::from_secs(5);
@@ -28,18 +28,18 @@ const RETRY: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Nothing was written.
-pub async fn apply(session: &Session, args: &Apply) -> Result<Exit> {
-    events::check(args.output.format)?;
+pub async fn apply(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
+    events::check_output(args.output.format)?;
     let Some(interval) = args.interval else {
-        return pass(session, args).await;
+        return run_pass(session, args).await;
     };
     let mut has_succeeded = false;
     loop {
         // Read everything again: the index, the version and the cluster may have changed.
-        let fresh = Session::within(session.global().clone(), Some(args.change.run.timeout));
-        let exit = match pass(&fresh, args).await {
+        let fresh = Session::with_timeout(session.global().clone(), Some(args.change.run.timeout));
+        let exit = match run_pass(&fresh, args).await {
             Ok(exit) => exit,
-            Err(error) => output::failure(&error),
+            Err(error) => output::report_failure(&error),
         };
         has_succeeded |= exit == Exit::Done;
         let pause = if has_succeeded {
@@ -52,7 +52,7 @@ pub async fn apply(session: &Session, args: &Apply) -> Result<Exit> {
     }
 }
 
-async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
+async fn run_pass(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
     let indexes = args.indexes.iter().chain(&args.files).cloned();
     let offer = Offer::Indexes(indexes.map(Into::into).collect());
     let resolver = Resolver::new(session.ctx(), offer).await?;
@@ -64,24 +64,24 @@ async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
         repair: args.due.repair,
         allow_downgrade: args.due.allow_downgrade,
         wait_for_types: args.change.wait_for_types().filter(|_| run.yes),
-        ..choices::choices(args.change.accept, args.delete, &args.differences)
+        ..choices::parse_choices(args.change.accept, args.delete, &args.differences)
     };
-    let (plan, failed) = partial::plan(&resolver, resolution, &choices, false).await?;
-    let removed = resolver.removed().await?;
-    let worst = partial::report(failed);
+    let (plan, failed) = partial::plan_partially(&resolver, resolution, &choices, false).await?;
+    let removed = resolver.find_removed_addons().await?;
+    let worst = partial::report_failed(failed);
     if args.interval.is_none() {
         change::check_named(session, &plan)?;
     }
-    show(&plan, args.output)?;
+    show_due(&plan, args.output)?;
     if !removed.is_empty() {
-        removed::announce(&removed, args.prune_removed);
+        removed::announce_removed(&removed, args.prune_removed);
     }
     let uninstalls = args.prune_removed && removed.iter().any(|one| one.installation.is_some());
     if plan.is_empty() && !uninstalls && worst == Exit::Done {
         output::note("No update required");
         return Ok(Exit::Done);
     }
-    if !run.yes && args.change.dry_run == DryRun::None {
+    if !run.yes && args.change.dry_run == DryRunMode::None {
         if !plan.is_empty() {
             change::propose(session, &plan).await?;
         }
@@ -89,28 +89,28 @@ async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
         return Ok(worst);
     }
     let worst = worst.max(change::run(session, plan, &args.change).await?);
-    if uninstalls && args.change.dry_run == DryRun::None {
+    if uninstalls && args.change.dry_run == DryRunMode::None {
         // Uninstall even if an update failed: the removed add-ons do not depend on it.
-        let exit = removed::uninstall(session, &resolver, &removed, args).await?;
+        let exit = removed::uninstall_removed(session, &resolver, &removed, args).await?;
         return Ok(worst.max(exit));
     }
     Ok(worst)
 }
 
 /// Shows what is due, in the columns of kops' tool.
-fn show(plan: &Plan, asked: Listing) -> Result<()> {
-    let rows: Vec<Row> = table::rows(plan);
+fn show_due(plan: &Plan, asked: Listing) -> Result<()> {
+    let rows: Vec<ChannelRow> = table::channel_rows(plan);
     match asked.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: &rows }, asked)
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: &rows }, asked)
         }
-        Format::Name => {
-            output::names("addon", rows.iter().map(|row| row.name.as_str()));
+        OutputFormat::Name => {
+            output::print_names("addon", rows.iter().map(|row| row.name.as_str()));
             Ok(())
         }
-        Format::Table | Format::Wide => {
+        OutputFormat::Table | OutputFormat::Wide => {
             if !rows.is_empty() && !events::is_on() {
-                output::data(&table::table(&rows).listed(asked));
+                output::print_text(&table::render_table(&rows).render_listing(asked));
             }
             Ok(())
         }
@@ -120,11 +120,11 @@ fn show(plan: &Plan, asked: Listing) -> Result<()> {
 /// A row of `channel list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Recorded {
+struct RecordedRow {
     namespace: String,
     name: String,
     #[serde(flatten)]
-    version: Version,
+    version: RecordedVersion,
     #[serde(skip_serializing_if = "Option::is_none")]
     channel: Option<String>,
 }
@@ -133,32 +133,34 @@ struct Recorded {
 ///
 /// # Errors
 /// The namespaces cannot be read.
-pub async fn list(session: &Session, args: &List) -> Result<Exit> {
+pub async fn list(session: &Session, args: &ChannelListArgs) -> Result<Exit> {
     let mut rows = Vec::new();
     for one in kops::of_cluster(session.cluster().await?).await? {
         match ChannelVersion::parse(&one.addon, &one.text) {
-            Ok(found) => rows.push(Recorded {
+            Ok(found) => rows.push(RecordedRow {
                 namespace: one.namespace,
                 name: one.addon,
-                version: Version::of(&found),
+                version: RecordedVersion::new(&found),
                 channel: found.channel,
             }),
             Err(error) => output::warn(&format!("namespace {}: {error}", one.namespace)),
         }
     }
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: &rows }, args.output)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: &rows }, args.output)?
         }
-        Format::Name => output::names("addon", rows.iter().map(|row| row.name.as_str())),
-        Format::Table | Format::Wide if rows.is_empty() => {
+        OutputFormat::Name => {
+            output::print_names("addon", rows.iter().map(|row| row.name.as_str()))
+        }
+        OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => {
             output::note("No managed addons found");
         }
-        Format::Table | Format::Wide => {
+        OutputFormat::Table | OutputFormat::Wide => {
             let mut table = Table::new(&["NAMESPACE", "NAME", "VERSION", "ID", "HASH", "CHANNEL"]);
             for row in rows {
                 let text = Option::unwrap_or_default;
-                table.row(vec![
+                table.add_row(vec![
                     row.namespace,
                     row.name,
                     text(row.version.version),
@@ -167,7 +169,7 @@ pub async fn list(session: &Session, args: &List) -> Result<Exit> {
                     text(row.channel),
                 ]);
             }
-            output::data(&table.listed(args.output));
+            output::print_text(&table.render_listing(args.output));
         }
     }
     Ok(Exit::Done)

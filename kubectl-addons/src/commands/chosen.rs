@@ -4,36 +4,36 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
-use common::catalogue::select::{ClusterFacts, Request, Selection};
-use common::catalogue::{Catalogue, Entry};
+use common::catalogue::select::{ClusterVersions, EntryRequest, Selection};
+use common::catalogue::{Catalogue, CatalogueEntry};
 
 use crate::choices;
-use crate::cli::operation::Source;
-use crate::cli::reading::Fit;
+use crate::cli::operation::SourceArgs;
+use crate::cli::reading::FitArgs;
 use crate::output;
 use crate::session::Session;
 use addons_operation::choose::{ChooseError, choose};
 use addons_operation::origin::catalogue_of;
-use addons_operation::{OperationError, Records, Target, records::name_of};
+use addons_operation::{OperationError, Records, VersionedName, records::name_of};
 
 /// Where a command looks for add-ons, and which facts they have to fit.
-pub(super) struct Offered<'a> {
-    pub source: &'a Source,
+pub(super) struct LookupScope<'a> {
+    pub source: &'a SourceArgs,
     /// The registry that sources and images are rewritten to, instead of that of the catalogue or the installation.
     pub registry: Option<&'a str>,
-    pub fit: &'a Fit,
+    pub fit: &'a FitArgs,
 }
 
 /// A parsed name, and the catalogue that has it.
-pub(super) struct Found {
+pub(super) struct FoundAddon {
     /// The name of the add-on in the catalogue, and the version that was asked for.
-    pub wish: Target,
+    pub wish: VersionedName,
     pub catalogue: Arc<Catalogue>,
 }
 
-impl Found {
-    pub(super) fn request(&self) -> Request<'_> {
-        request(&self.wish)
+impl FoundAddon {
+    pub(super) fn request(&self) -> EntryRequest<'_> {
+        request_for(&self.wish)
     }
 }
 
@@ -42,19 +42,26 @@ impl Found {
 ///
 /// # Errors
 /// The add-on is unknown, the installation comes from a directory (which only `sync` reads), or an index or catalogue cannot be read.
-pub(super) async fn find(session: &Session, offered: &Offered<'_>, typed: &str) -> Result<Found> {
-    let mut wish = Target::parse(typed);
+pub(super) async fn find_addon(
+    session: &Session,
+    offered: &LookupScope<'_>,
+    typed: &str,
+) -> Result<FoundAddon> {
+    let mut wish = VersionedName::parse(typed);
     let source = offered.source;
-    let catalogue = session.ctx().catalogue(&choices::offer(source)).await?;
+    let catalogue = session
+        .ctx()
+        .catalogue(&choices::parse_offer(source))
+        .await?;
     // This check needs no cluster.
     let Err(unknown) = check_known(session, &catalogue, &wish) else {
-        let catalogue = rewritten(catalogue, offered.registry);
-        return Ok(Found { wish, catalogue });
+        let catalogue = rewrite_registry(catalogue, offered.registry);
+        return Ok(FoundAddon { wish, catalogue });
     };
     let is_elsewhere = source.channel.is_some() || source.catalogue.is_some();
     let record = match is_elsewhere {
         true => None,
-        false => installed(session, &wish.name).await,
+        false => find_installed(session, &wish.name).await,
     };
     let Some(record) = record else {
         return Err(unknown.into());
@@ -78,12 +85,15 @@ pub(super) async fn find(session: &Session, offered: &Offered<'_>, typed: &str) 
     let catalogue = catalogue_of(session.ctx(), &record).await?;
     check_known(session, &catalogue, &wish)?;
     let registry = offered.registry.or(record.spec.registry.as_deref());
-    let catalogue = rewritten(catalogue, registry);
-    Ok(Found { wish, catalogue })
+    let catalogue = rewrite_registry(catalogue, registry);
+    Ok(FoundAddon { wish, catalogue })
 }
 
 /// Sets the registry of all entries of a catalogue.
-pub(super) fn rewritten(catalogue: Arc<Catalogue>, registry: Option<&str>) -> Arc<Catalogue> {
+pub(super) fn rewrite_registry(
+    catalogue: Arc<Catalogue>,
+    registry: Option<&str>,
+) -> Arc<Catalogue> {
     let Some(registry) = registry else {
         return catalogue;
     };
@@ -98,36 +108,40 @@ pub(super) fn rewritten(catalogue: Arc<Catalogue>, registry: Option<&str>) -> Ar
 ///
 /// # Errors
 /// As [`find`], or no entry fits.
-pub(super) async fn entry(
+pub(super) async fn choose_entry(
     session: &Session,
-    offered: &Offered<'_>,
+    offered: &LookupScope<'_>,
     typed: &str,
-) -> Result<(Entry, Selection)> {
-    let found = find(session, offered, typed).await?;
-    let facts = super::facts(session, &found.catalogue, offered.fit).await?;
+) -> Result<(CatalogueEntry, Selection)> {
+    let found = find_addon(session, offered, typed).await?;
+    let facts = super::fit_facts(session, &found.catalogue, offered.fit).await?;
     let chosen = choose(&found.catalogue, &found.request(), &facts, session.rules())?;
     Ok(chosen)
 }
 
-fn request(wish: &Target) -> Request<'_> {
-    Request {
+fn request_for(wish: &VersionedName) -> EntryRequest<'_> {
+    EntryRequest {
         addon: &wish.name,
         version: wish.version.as_deref(),
-        ..Request::default()
+        ..EntryRequest::default()
     }
 }
 
 /// Checks that the catalogue knows the name.
-fn check_known(session: &Session, catalogue: &Catalogue, wish: &Target) -> Result<(), ChooseError> {
-    let facts = ClusterFacts::default();
-    match choose(catalogue, &request(wish), &facts, session.rules()) {
+fn check_known(
+    session: &Session,
+    catalogue: &Catalogue,
+    wish: &VersionedName,
+) -> Result<(), ChooseError> {
+    let facts = ClusterVersions::default();
+    match choose(catalogue, &request_for(wish), &facts, session.rules()) {
         Err(unknown @ (ChooseError::Unknown { .. } | ChooseError::Unread { .. })) => Err(unknown),
         _ => Ok(()),
     }
 }
 
 /// Finds the installation of this name. `None` without a cluster.
-async fn installed(session: &Session, name: &str) -> Option<AddonInstallation> {
+async fn find_installed(session: &Session, name: &str) -> Option<AddonInstallation> {
     let records = Records::read(session.ctx()).await.ok()?;
     let namespace = session.global().namespace.as_deref();
     records.find(name, namespace).ok().cloned()

@@ -6,7 +6,7 @@ mod install;
 use anyhow::{Context as _, Result};
 use clap_complete::env::Shells;
 
-use crate::cli::reading::{Completion, Shell};
+use crate::cli::reading::{CompletionArgs, Shell};
 use crate::completion::VARIABLE;
 use crate::exit::Exit;
 use crate::output;
@@ -15,7 +15,7 @@ use crate::output;
 ///
 /// # Errors
 /// The library cannot write the script, or there is no writable folder for the program.
-pub fn run(args: &Completion) -> Result<Exit> {
+pub fn run(args: &CompletionArgs) -> Result<Exit> {
     match args.shell {
         Some(shell) => print(shell),
         None => install::run(args.to.as_deref()),
@@ -23,7 +23,7 @@ pub fn run(args: &Completion) -> Result<Exit> {
 }
 
 fn print(shell: Shell) -> Result<Exit> {
-    output::data(&script(shell)?);
+    output::print_text(&completion_script(shell)?);
     Ok(Exit::Done)
 }
 
@@ -31,7 +31,7 @@ fn print(shell: Shell) -> Result<Exit> {
 ///
 /// # Errors
 /// The library cannot write the script.
-pub fn script(shell: Shell) -> Result<String> {
+pub fn completion_script(shell: Shell) -> Result<String> {
     let shell = match shell {
         Shell::Bash => "bash",
         Shell::Zsh => "zsh",

@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 
 use addons_engine::core_set::progress;
 use addons_operation::OperationError;
-use addons_operation::core_set::Texts;
-use addons_operation::core_set::look::{Look, World};
+use addons_operation::core_set::CoreSetTexts;
+use addons_operation::core_set::look::{ClusterLook, CoreSetInputs};
 use anyhow::Result;
 
-use crate::cli::core::Core;
+use crate::cli::core::CoreCommand;
 use crate::exit::Exit;
 use crate::session::Session;
 
@@ -21,43 +21,43 @@ use crate::session::Session;
 ///
 /// # Errors
 /// Those of the command.
-pub async fn run(session: &Session, verb: &Core) -> Result<Exit> {
+pub async fn run(session: &Session, verb: &CoreCommand) -> Result<Exit> {
     match verb {
-        Core::List(args) => list::run(session, args).await,
-        Core::Explain(args) => explain::run(session, args).await,
-        Core::Release(args) => release::run(session, args).await,
-        Core::Restore(args) => restore::run(session, args).await,
+        CoreCommand::List(args) => list::run(session, args).await,
+        CoreCommand::Explain(args) => explain::run(session, args).await,
+        CoreCommand::Release(args) => release::run(session, args).await,
+        CoreCommand::Restore(args) => restore::run(session, args).await,
     }
 }
 
 /// The clusters that have a core set.
-struct Clusters {
+struct CoreClusters {
     /// Each by the namespace of its core records, with an error if it cannot be read.
-    looks: Vec<(String, Result<Look, OperationError>)>,
+    looks: Vec<(String, Result<ClusterLook, OperationError>)>,
     /// The namespaces of the clusters in which changes wait for other clusters.
     waiting: BTreeSet<String>,
 }
 
-async fn clusters(session: &Session) -> Result<Clusters> {
+async fn read_clusters(session: &Session) -> Result<CoreClusters> {
     let ctx = session.ctx();
     let home = ctx.home().await?;
-    let world = World::read(ctx, Texts::read(ctx).await?).await?;
+    let world = CoreSetInputs::read(ctx, CoreSetTexts::read(ctx).await?).await?;
     let stored = progress::read(home, &ctx.settings().system_namespace).await?;
     let mut looks = Vec::new();
     for ctx in world.contexts(ctx) {
         looks.push((
             ctx.settings().records_namespace().to_owned(),
-            world.look(&ctx, None).await,
+            world.look_at(&ctx, None).await,
         ));
     }
-    let known: Vec<&Look> = looks
+    let known: Vec<&ClusterLook> = looks
         .iter()
         .filter_map(|(_, look)| look.as_ref().ok())
         .collect();
     // Without waiting clusters, the catalogues are not needed.
     let is_current = !stored.progress.waiting.is_empty()
         && stored.progress.of == world.identity(ctx, &known).await?;
-    Ok(Clusters {
+    Ok(CoreClusters {
         looks,
         waiting: if is_current {
             stored.progress.waiting

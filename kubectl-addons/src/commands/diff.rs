@@ -4,11 +4,11 @@ pub(super) mod text;
 
 use std::collections::BTreeSet;
 
-use addons_plan::changes::{Change, Counts, ObjectDiff};
+use addons_plan::changes::{Counts, ObjectChange, ObjectDiff};
 use addons_plan::crd_safety::Breakage;
 use addons_plan::migration::Migration;
 use addons_plan::prune::limit::PruneLimit;
-use addons_plan::refusal::Refusal;
+use addons_plan::refusal::RefusedWrite;
 use addons_plan::{Deletion, InstallationPlan, Verb, Yielded};
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
@@ -17,8 +17,8 @@ use common::manifest::key::ObjectKey;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::Format;
-use crate::cli::operation::Diff;
+use crate::cli::OutputFormat;
+use crate::cli::operation::DiffArgs;
 use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::output;
@@ -27,14 +27,14 @@ use crate::{choices, partial};
 
 use super::set::{self, SetPlace, TypedSet};
 use crate::words::hint;
-use crate::words::plan::{label, record};
+use crate::words::plan::{record, version_label};
 use addons_operation::plan::compare as ask_server;
-use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, Target};
+use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, VersionedName};
 
 /// What an upgrade would change in an installation, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Compared<'a> {
+struct InstallationDiff<'a> {
     /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
@@ -47,11 +47,11 @@ struct Compared<'a> {
     create_namespace: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     delete_namespace: Option<&'a str>,
-    objects: Vec<Object<'a>>,
+    objects: Vec<DiffedObject<'a>>,
     pruned: Vec<&'a Deletion>,
     /// Writes that the server refuses, including deletions.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    refused: &'a [Refusal],
+    refused: &'a [RefusedWrite],
     released: Vec<&'a ObjectKey>,
     retained: &'a [ObjectKey],
     /// The changes of the record: names of values, the pinned version, the origin.
@@ -73,14 +73,14 @@ struct Compared<'a> {
 /// An object that would be applied.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Object<'a> {
-    change: Change,
+struct DiffedObject<'a> {
+    change: ObjectChange,
     #[serde(flatten)]
     diff: &'a ObjectDiff,
 }
 
 /// What an upgrade would change on a cluster.
-struct Found {
+struct ClusterDiff {
     plan: Plan,
     /// The changes of each installation, from a dry run of the server.
     changes: Vec<Vec<ObjectDiff>>,
@@ -95,7 +95,7 @@ struct Found {
 ///
 /// # Errors
 /// The comparison could not be made. Exit codes are 2 and above.
-pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
+pub async fn run(session: &Session, args: &DiffArgs) -> Result<Exit> {
     let compared = async {
         let found = compare(session, args).await?;
         show(&[(None, &found)], args.output.format)?;
@@ -103,7 +103,7 @@ pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
     };
     Ok(match compared.await {
         Ok(exit) => exit,
-        Err(error) => output::failure(&error).max(Exit::Usage),
+        Err(error) => output::report_failure(&error).max(Exit::Usage),
     })
 }
 
@@ -111,24 +111,24 @@ pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
 ///
 /// # Errors
 /// A value cannot be printed.
-pub async fn of_fleet(fleet: &Fleet, args: &Diff) -> Result<Exit> {
+pub async fn run_on_fleet(fleet: &Fleet, args: &DiffArgs) -> Result<Exit> {
     let (found, failed) = fleet
-        .each(async |session| compare(session, args).await)
+        .read_each(async |session| compare(session, args).await)
         .await;
     let named = found
         .iter()
         .map(|(cluster, found)| (Some(cluster.as_str()), found));
     let named: Vec<_> = named.collect();
     if let Err(error) = show(&named, args.output.format) {
-        return Ok(output::failure(&error).max(Exit::Usage));
+        return Ok(output::report_failure(&error).max(Exit::Usage));
     }
     let failed = (failed != Exit::Done).then(|| failed.max(Exit::Usage));
     let exits = found.iter().map(|(_, found)| found.exit()).chain(failed);
     Ok(exits.max().unwrap_or(Exit::Done))
 }
 
-async fn compare(session: &Session, args: &Diff) -> Result<Found> {
-    let set = set::typed(
+async fn compare(session: &Session, args: &DiffArgs) -> Result<ClusterDiff> {
+    let set = set::read_typed(
         session,
         &args.set,
         (&args.values.values, &args.source),
@@ -137,10 +137,10 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
     let is_named = !args.addons.is_empty() || set.is_some();
     let place = set.as_ref().map(TypedSet::place);
     let intent = match set {
-        Some(set) => Intent::Declared(set.declared(PruneLimit::ALL)),
-        None => upgrade(args)?,
+        Some(set) => Intent::Declared(set.into_declared(PruneLimit::ALL)),
+        None => upgrade_intent(args)?,
     };
-    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
+    let resolver = Resolver::new(session.ctx(), choices::parse_offer(&args.source)).await?;
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
     // Show every edited object, and every object that would be pruned.
     let choices = Choices {
@@ -150,28 +150,28 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
         force: true,
         ..Choices::default()
     };
-    let plan = partial::plan(&resolver, resolution, &choices, is_named).await;
+    let plan = partial::plan_partially(&resolver, resolution, &choices, is_named).await;
     let (plan, failed) = plan.map_err(|error| set::within(place.clone(), error))?;
     let mut changes = Vec::new();
     for planned in &plan.installations {
         changes.push(ask_server(session.ctx(), planned).await?);
     }
-    Ok(Found {
+    Ok(ClusterDiff {
         plan,
         changes,
         now: session.cluster().await?.now(),
-        left_out: partial::report(failed),
+        left_out: partial::report_failed(failed),
         set: place,
     })
 }
 
 /// Returns the intent to upgrade every installation, or to install or upgrade the named ones.
-fn upgrade(args: &Diff) -> Result<Intent> {
-    let edits = choices::changes(&args.values, &args.addons)?;
+fn upgrade_intent(args: &DiffArgs) -> Result<Intent> {
+    let edits = choices::parse_changes(&args.values, &args.addons)?;
     let named = args.addons.iter().map(|typed| {
-        let addon = Target::parse(typed);
+        let addon = VersionedName::parse(typed);
         NewInstallation {
-            edits: edits.of(&addon.name),
+            edits: edits.for_name(&addon.name),
             addon,
             ..NewInstallation::default()
         }
@@ -181,8 +181,8 @@ fn upgrade(args: &Diff) -> Result<Intent> {
 }
 
 /// Prints the comparison, each of several clusters under its name.
-fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
-    let items: Vec<(Compared<'_>, Timestamp)> = found
+fn show(found: &[(Option<&str>, &ClusterDiff)], format: OutputFormat) -> Result<()> {
+    let items: Vec<(InstallationDiff<'_>, Timestamp)> = found
         .iter()
         .flat_map(|(cluster, found)| {
             let items = found.items(*cluster).into_iter();
@@ -190,46 +190,47 @@ fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
         })
         .collect();
     match format {
-        Format::Table | Format::Wide => {
+        OutputFormat::Table | OutputFormat::Wide => {
             let (mut last, mut edited) = (None, BTreeSet::new());
             let set = found.iter().find_map(|(_, found)| found.set.as_ref());
             for (item, now) in &items {
                 if item.cluster != last {
-                    output::data(&format!("{}:\n", item.cluster.unwrap_or_default()));
+                    output::print_text(&format!("{}:\n", item.cluster.unwrap_or_default()));
                     last = item.cluster;
                 }
-                let is_wide = format == Format::Wide;
+                let is_wide = format == OutputFormat::Wide;
                 if item.is_edited_only() {
-                    edited.insert(item.restored_by(set));
+                    edited.insert(item.restore_command(set));
                 }
-                output::data(&text::render(item, items.len() > 1, is_wide, *now));
+                output::print_text(&text::render_diff(item, items.len() > 1, is_wide, *now));
             }
             for command in edited {
                 let what = "edited or deleted by other clients; an upgrade to the same version does not restore it";
                 output::note(&format!("{what}\n  restore: {command}"));
             }
         }
-        Format::Name => {
+        OutputFormat::Name => {
             let items = items.iter().map(|(item, _)| item);
             let differing = items.filter(|item| item.differs());
             let names = differing.map(|item| item.installation.name.as_str());
-            output::names("addoninstallation.kubectl-addons.dev", names);
+            output::print_names("addoninstallation.kubectl-addons.dev", names);
         }
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            let items: Vec<Compared<'_>> = items.into_iter().map(|(item, _)| item).collect();
-            output::value(&output::Items { items: &items }, format)?;
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            let items: Vec<InstallationDiff<'_>> =
+                items.into_iter().map(|(item, _)| item).collect();
+            output::print_value(&output::ItemList { items: &items }, format)?;
         }
     }
     Ok(())
 }
 
-impl Found {
-    fn items<'a>(&'a self, cluster: Option<&'a str>) -> Vec<Compared<'a>> {
+impl ClusterDiff {
+    fn items<'a>(&'a self, cluster: Option<&'a str>) -> Vec<InstallationDiff<'a>> {
         let all = self.plan.installations.iter().zip(&self.changes);
-        let all = all.map(|(planned, changes)| Compared {
+        let all = all.map(|(planned, changes)| InstallationDiff {
             cluster,
-            record: record::changes(planned),
-            ..Compared::of(&planned.plan, changes)
+            record: record::list_record_changes(planned),
+            ..InstallationDiff::new(&planned.plan, changes)
         });
         all.collect()
     }
@@ -238,55 +239,60 @@ impl Found {
         if self.left_out != Exit::Done {
             return self.left_out.max(Exit::Usage);
         }
-        let differs = self.items(None).iter().any(Compared::differs);
+        let differs = self.items(None).iter().any(InstallationDiff::differs);
         if differs { Exit::Failed } else { Exit::Done }
     }
 }
 
 /// Formats the changes of a plan for people.
-pub fn text(
+pub fn describe_changes(
     plan: &InstallationPlan,
     changes: &[ObjectDiff],
     is_one_of_several: bool,
     now: Timestamp,
 ) -> String {
-    text::render(&Compared::of(plan, changes), is_one_of_several, false, now)
+    text::render_diff(
+        &InstallationDiff::new(plan, changes),
+        is_one_of_several,
+        false,
+        now,
+    )
 }
 
-impl<'a> Compared<'a> {
+impl<'a> InstallationDiff<'a> {
     /// Whether an operation would change anything: an object, the record, or the recorded version.
     fn differs(&self) -> bool {
-        self.summary.differs() || !self.record.is_empty() || self.version().is_some()
+        self.summary.differs() || !self.record.is_empty() || self.version_change().is_some()
     }
 
     /// Returns the old and the new version, if they differ.
-    fn version(&self) -> Option<(String, String)> {
-        let (from, to) = (label(self.from?), label(self.to?));
+    fn version_change(&self) -> Option<(String, String)> {
+        let (from, to) = (version_label(self.from?), version_label(self.to?));
         (from != to).then_some((from, to))
     }
 
     /// Returns the command that restores what other clients edited or deleted.
-    fn restored_by(&self, set: Option<&SetPlace>) -> String {
+    fn restore_command(&self, set: Option<&SetPlace>) -> String {
         let Some(set) = set else {
             return hint::command("upgrade", self.installation) + " --repair";
         };
         let namespace = self.installation.namespace.as_str();
         let namespace = self.cluster.is_none().then_some(namespace);
-        hint::repair(set, namespace)
+        hint::repair_command(set, namespace)
     }
 
     /// Whether only objects that other clients edited or deleted differ, which an upgrade without a new version leaves unchanged.
     fn is_edited_only(&self) -> bool {
         // The next upgrade applies adopted objects.
         let is_applied = self.from.is_some_and(|from| !from.adopted);
-        let is_same = is_applied && self.from.map(inputs) == self.to.map(inputs);
+        let is_same = is_applied && self.from.map(upgrade_inputs) == self.to.map(upgrade_inputs);
         let others = self.summary.pruned + self.summary.released;
-        let is_due = self.version().is_some() || !self.record.is_empty() || others > 0;
+        let is_due = self.version_change().is_some() || !self.record.is_empty() || others > 0;
         self.summary.changed + self.summary.added > 0 && is_same && !is_due
     }
 
-    fn of(plan: &'a InstallationPlan, changes: &'a [ObjectDiff]) -> Self {
-        let object = |diff| Object {
+    fn new(plan: &'a InstallationPlan, changes: &'a [ObjectDiff]) -> Self {
+        let object = |diff| DiffedObject {
             change: ObjectDiff::change(diff),
             diff,
         };
@@ -317,7 +323,7 @@ impl<'a> Compared<'a> {
 }
 
 /// Returns the inputs that an upgrade to the same version compares.
-fn inputs(of: &Installed) -> (&str, &str, &str, Option<&str>) {
+fn upgrade_inputs(of: &Installed) -> (&str, &str, &str, Option<&str>) {
     let registry = of.registry.as_deref();
     (
         &of.manifest_hash,

@@ -1,40 +1,40 @@
 //! `export NAME[@VERSION]… -o FILE`: writes everything that add-ons need into one archive for a site without internet.
 
 use anyhow::{Context as _, Result};
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::catalogue::author::Typed;
 
-use super::chosen::Offered;
-use super::images::{fitting, named};
+use super::chosen::LookupScope;
+use super::images::{choose_fitting, choose_named};
 use crate::choices;
-use crate::cli::airgap::Export;
+use crate::cli::airgap::ExportArgs;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output;
 use crate::session::Session;
 use crate::words::airgap;
-use addons_airgap::export::{Request, export};
+use addons_airgap::export::{ExportRequest, export};
 
 /// Writes an archive. With `--all`, names the add-ons that do not fit. If there is nothing to export, no archive is written and the exit
 /// code is 5.
 ///
 /// # Errors
 /// An add-on is unknown or does not fit, or a source, an image or a file cannot be read or written.
-pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
+pub async fn run(session: &Session, args: &ExportArgs) -> Result<Exit> {
     let catalogue = session
         .ctx()
-        .catalogue(&choices::offer(&args.source))
+        .catalogue(&choices::parse_offer(&args.source))
         .await?;
     super::warn_of_unread(&catalogue);
     // Export the sources that the catalogue names: the site rewrites them.
-    let offered = Offered {
+    let offered = LookupScope {
         source: &args.source,
         registry: None,
         fit: &args.fit,
     };
-    let entries: Vec<Entry> = if args.all {
-        let facts = super::facts(session, &catalogue, &args.fit).await?;
-        let fitting = fitting(session, &catalogue, &facts, false);
+    let entries: Vec<CatalogueEntry> = if args.all {
+        let facts = super::fit_facts(session, &catalogue, &args.fit).await?;
+        let fitting = choose_fitting(session, &catalogue, &facts, false);
         for (addon, reason) in &fitting.left_out {
             output::note(&format!("left out: {addon}: {reason}"));
         }
@@ -46,20 +46,20 @@ pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
         }
         fitting.entries
     } else {
-        named(session, &offered, &args.addons).await?
+        choose_named(session, &offered, &args.addons).await?
     };
     let indexes: Vec<Typed> = args.source.channel.iter().cloned().collect();
-    let request = Request {
+    let request = ExportRequest {
         entries: &entries,
         kubernetes: args.fit.k8s.as_deref(),
         images: &args.images,
         indexes: &indexes,
     };
-    let report = |progress| output::note(&airgap::progress(&progress));
+    let report = |progress| output::note(&airgap::describe_progress(&progress));
     let archive = args.archive.as_path();
-    interrupt::on_end(airgap::export_interrupted(archive));
+    interrupt::set_last_words(airgap::export_interrupted(archive));
     let exported = export(session.ctx(), &request, archive, &report).await;
     let exported = exported.with_context(|| archive.display().to_string())?;
-    output::note(&airgap::exported(archive, &exported));
+    output::note(&airgap::describe_export(archive, &exported));
     Ok(Exit::Done)
 }

@@ -4,24 +4,24 @@ use addons_engine::{EngineError, revisions};
 use addons_operation::{Records, name_of};
 use addons_plan::history::StoredRevision;
 use anyhow::Result;
-use common::api::installation::{AddonInstallation, Revision};
+use common::api::installation::{AddonInstallation, HistoryEntry};
 use common::api::names::{InstallationName, revision_name};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::Format;
-use crate::cli::history::History;
-use crate::commands::list::brief;
+use crate::cli::OutputFormat;
+use crate::cli::history::HistoryArgs;
+use crate::commands::list::shorten_status;
 use crate::exit::Exit;
-use crate::output::{self, Items, age::age, table::Table};
+use crate::output::{self, ItemList, age::age, table::Table};
 use crate::session::Session;
 use crate::words::history as words;
-use crate::words::plan::label;
+use crate::words::plan::version_label;
 
 /// A revision, or an operation without a stored revision.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct RevisionRow {
     /// Absent if it is not possible to roll back to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<i64>,
@@ -46,7 +46,7 @@ struct Row {
 ///
 /// # Errors
 /// The installation does not exist, or the server cannot be reached or refuses the request.
-pub async fn run(session: &Session, args: &History) -> Result<Exit> {
+pub async fn run(session: &Session, args: &HistoryArgs) -> Result<Exit> {
     let known = Records::read(session.ctx()).await?;
     let record = known.find(&args.name, session.global().namespace.as_deref())?;
     let kept = match revisions::list(session.ctx().home().await?, record).await {
@@ -59,47 +59,51 @@ pub async fn run(session: &Session, args: &History) -> Result<Exit> {
         Err(error) => return Err(error.into()),
     };
     let now = session.ctx().home().await?.now();
-    show(&rows(record, &kept, now), &name_of(record), args)?;
+    show(&revision_rows(record, &kept, now), &name_of(record), args)?;
     Ok(Exit::Done)
 }
 
 /// Returns the stored revisions and the other operations in the record, newest first.
-fn rows(record: &AddonInstallation, kept: &[StoredRevision], now: Timestamp) -> Vec<Row> {
+fn revision_rows(
+    record: &AddonInstallation,
+    kept: &[StoredRevision],
+    now: Timestamp,
+) -> Vec<RevisionRow> {
     let earlier = kept.iter().skip(1).map(Some);
     let stored = kept.iter().zip(earlier.chain([None]));
-    let stored = stored.map(|(revision, before)| Row {
+    let stored = stored.map(|(revision, before)| RevisionRow {
         revision: Some(revision.number),
         rollback_to: revision.rollback_to,
-        changed: before.map_or_else(Vec::new, |before| words::changed(before, revision)),
-        ..Row::of(&revision.operation)
+        changed: before.map_or_else(Vec::new, |before| words::list_changes(before, revision)),
+        ..RevisionRow::new(&revision.operation)
     });
-    let mut rows: Vec<Row> = stored.collect();
+    let mut rows: Vec<RevisionRow> = stored.collect();
     let status = record.status.as_ref();
     let ended = status.into_iter().flat_map(|status| &status.history);
-    let is_kept = |ended: &&Revision| kept.iter().any(|one| one.operation == **ended);
-    rows.extend(ended.filter(|ended| !is_kept(ended)).map(Row::of));
-    rows.extend(unended(record, now));
+    let is_kept = |ended: &&HistoryEntry| kept.iter().any(|one| one.operation == **ended);
+    rows.extend(ended.filter(|ended| !is_kept(ended)).map(RevisionRow::new));
+    rows.extend(running_operation(record, now));
     rows.sort_by_key(|row| std::cmp::Reverse(row.at));
     rows
 }
 
 /// Returns the operation that has not ended: it is running, or it was interrupted and not continued.
-fn unended(record: &AddonInstallation, now: Timestamp) -> Option<Row> {
+fn running_operation(record: &AddonInstallation, now: Timestamp) -> Option<RevisionRow> {
     let status = record.status.as_ref()?;
     let operation = status.operation.as_ref()?;
-    let interrupted = Revision::of_interrupted(operation, status.installed.as_ref());
-    let outcome = match operation.lives_at(now) {
+    let interrupted = HistoryEntry::from_interrupted(operation, status.installed.as_ref());
+    let outcome = match operation.is_alive_at(now) {
         true => "in progress".to_owned(),
         false => interrupted.outcome.clone(),
     };
-    Some(Row {
+    Some(RevisionRow {
         outcome,
-        ..Row::of(&interrupted)
+        ..RevisionRow::new(&interrupted)
     })
 }
 
-impl Row {
-    fn of(operation: &Revision) -> Self {
+impl RevisionRow {
+    fn new(operation: &HistoryEntry) -> Self {
         let installed = &operation.installed;
         Self {
             revision: None,
@@ -111,50 +115,50 @@ impl Row {
             id: installed.id.clone(),
             outcome: operation.outcome.clone(),
             changed: Vec::new(),
-            label: label(installed),
+            label: version_label(installed),
         }
     }
 }
 
-fn show(rows: &[Row], name: &InstallationName, args: &History) -> Result<()> {
+fn show(rows: &[RevisionRow], name: &InstallationName, args: &HistoryArgs) -> Result<()> {
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: rows }, args.output)?;
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: rows }, args.output)?;
         }
-        Format::Name => {
+        OutputFormat::Name => {
             let numbers = rows.iter().filter_map(|row| row.revision);
             let names: Vec<String> = numbers.map(|number| revision_name(name, number)).collect();
-            output::names("controllerrevision.apps", names.iter().map(String::as_str));
+            output::print_names("controllerrevision.apps", names.iter().map(String::as_str));
         }
-        Format::Table | Format::Wide if rows.is_empty() => {
+        OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => {
             output::note(&format!("{} has no revisions yet", name.name));
         }
-        Format::Table | Format::Wide => output::data(&table(rows, args)),
+        OutputFormat::Table | OutputFormat::Wide => output::print_text(&table(rows, args)),
     }
     Ok(())
 }
 
-fn table(rows: &[Row], args: &History) -> String {
-    let is_wide = args.output.format == Format::Wide;
+fn table(rows: &[RevisionRow], args: &HistoryArgs) -> String {
+    let is_wide = args.output.format == OutputFormat::Wide;
     let mut table = Table::new(&[
         "REVISION", "AGE", "BY", "VERB", "VERSION", "OUTCOME", "CHANGED",
     ]);
     let now = Timestamp::now();
     let cell = |text: &str| match is_wide {
         true => text.to_owned(),
-        false => brief(text),
+        false => shorten_status(text),
     };
     for row in rows {
         let verb = match row.rollback_to {
             Some(number) => format!("{} to {number}", row.verb),
             None => row.verb.clone(),
         };
-        table.row(vec![
+        table.add_row(vec![
             row.revision.map_or_else(String::new, |it| it.to_string()),
             row.at.map_or_else(String::new, |at| age(at, now)),
             match is_wide {
                 true => row.by.clone(),
-                false => words::person(&row.by).to_owned(),
+                false => words::holder_name(&row.by).to_owned(),
             },
             verb,
             row.label.clone(),
@@ -162,5 +166,5 @@ fn table(rows: &[Row], args: &History) -> String {
             cell(&row.changed.join(", ")),
         ]);
     }
-    table.listed(args.output)
+    table.render_listing(args.output)
 }

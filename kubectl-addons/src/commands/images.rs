@@ -3,27 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addons_render::images::{images, mentions};
+use addons_render::images::{find_images, find_mentions};
 use anyhow::Result;
 use common::api::catalogue::CatalogueClass;
-use common::catalogue::select::{ClusterFacts, Reason, Request, select};
-use common::catalogue::{Catalogue, Entry};
+use common::catalogue::select::{ClusterVersions, EntryRequest, RejectionReason, select};
+use common::catalogue::{Catalogue, CatalogueEntry};
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use serde::Serialize;
 
-use super::chosen::{self, Offered};
+use super::chosen::{self, LookupScope};
 use crate::choices;
-use crate::cli::reading::Images;
-use crate::cli::{Format, Listing};
+use crate::cli::reading::ImagesArgs;
+use crate::cli::{Listing, OutputFormat};
 use crate::exit::Exit;
-use crate::output::{self, Items, table::Table};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use addons_operation::render;
 
 /// An image, and the add-ons that need it.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ImageRow {
     image: String,
     addons: BTreeSet<String>,
 }
@@ -33,31 +33,31 @@ struct Row {
 ///
 /// # Errors
 /// The catalogues or the index cannot be read, or a name is unknown or does not fit.
-pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
+pub async fn run(session: &Session, args: &ImagesArgs) -> Result<Exit> {
     let catalogue = session
         .ctx()
-        .catalogue(&choices::offer(&args.source))
+        .catalogue(&choices::parse_offer(&args.source))
         .await?;
     super::warn_of_unread(&catalogue);
-    let offered = Offered {
+    let offered = LookupScope {
         source: &args.source,
         registry: args.site.registry.as_deref(),
         fit: &args.fit,
     };
     let entries = if args.addons.is_empty() {
-        let facts = super::facts(session, &catalogue, &args.fit).await?;
-        let catalogue = chosen::rewritten(Arc::clone(&catalogue), offered.registry);
-        fitting(session, &catalogue, &facts, args.core).entries
+        let facts = super::fit_facts(session, &catalogue, &args.fit).await?;
+        let catalogue = chosen::rewrite_registry(Arc::clone(&catalogue), offered.registry);
+        choose_fitting(session, &catalogue, &facts, args.core).entries
     } else {
-        named(session, &offered, &args.addons).await?
+        choose_named(session, &offered, &args.addons).await?
     };
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut is_complete = catalogue.unread.is_empty();
     for entry in entries {
-        match render::of_entry(session.ctx(), &entry, args.fit.k8s.as_deref()).await {
+        match render::render_entry(session.ctx(), &entry, args.fit.k8s.as_deref()).await {
             Ok(rendered) => {
                 for manifest in &rendered.manifests {
-                    collect(&entry, manifest, &mut found);
+                    collect_images(&entry, manifest, &mut found);
                 }
             }
             Err(error) => {
@@ -67,8 +67,10 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
         }
     }
     let rows = found.into_iter();
-    let rows: Vec<Row> = rows.map(|(image, addons)| Row { image, addons }).collect();
-    print(&rows, args.output)?;
+    let rows: Vec<ImageRow> = rows
+        .map(|(image, addons)| ImageRow { image, addons })
+        .collect();
+    print_images(&rows, args.output)?;
     Ok(if is_complete {
         Exit::Done
     } else {
@@ -77,40 +79,40 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
 }
 
 /// Chooses the entries of the named add-ons.
-pub(super) async fn named(
+pub(super) async fn choose_named(
     session: &Session,
-    offered: &Offered<'_>,
+    offered: &LookupScope<'_>,
     names: &[String],
-) -> Result<Vec<Entry>> {
+) -> Result<Vec<CatalogueEntry>> {
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
-        entries.push(chosen::entry(session, offered, name).await?.0);
+        entries.push(chosen::choose_entry(session, offered, name).await?.0);
     }
     Ok(entries)
 }
 
 /// The entry of each add-on that would be installed.
 #[derive(Debug, Default)]
-pub(super) struct Fitting {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct FittingEntries {
+    pub(super) entries: Vec<CatalogueEntry>,
     /// The add-ons that do not fit, with the reason for the newest version. They need no image.
-    pub(super) left_out: Vec<(String, Reason)>,
+    pub(super) left_out: Vec<(String, RejectionReason)>,
 }
 
 /// Chooses the entries that fit. With `core`, core add-ons too.
-pub(super) fn fitting(
+pub(super) fn choose_fitting(
     session: &Session,
     catalogue: &Catalogue,
-    facts: &ClusterFacts,
+    facts: &ClusterVersions,
     core: bool,
-) -> Fitting {
-    let is_wanted = |entry: &Entry| core || entry.class != CatalogueClass::Core;
-    let mut fitting = Fitting::default();
+) -> FittingEntries {
+    let is_wanted = |entry: &CatalogueEntry| core || entry.class != CatalogueClass::Core;
+    let mut fitting = FittingEntries::default();
     let names: BTreeSet<&str> = catalogue.names().into_iter().collect();
     for addon in names {
-        let request = Request {
+        let request = EntryRequest {
             addon,
-            ..Request::default()
+            ..EntryRequest::default()
         };
         let selection = select(catalogue, &request, facts, session.rules());
         match &selection.chosen {
@@ -129,38 +131,42 @@ pub(super) fn fitting(
     fitting
 }
 
-fn collect(entry: &Entry, manifest: &Manifest, found: &mut BTreeMap<String, BTreeSet<String>>) {
-    for image in images(&manifest.object) {
+fn collect_images(
+    entry: &CatalogueEntry,
+    manifest: &Manifest,
+    found: &mut BTreeMap<String, BTreeSet<String>>,
+) {
+    for image in find_images(&manifest.object) {
         found.entry(image).or_default().insert(entry.addon.clone());
     }
-    for mention in mentions(&manifest.object) {
-        let object =
-            ObjectKey::of(&manifest.object).map_or_else(String::new, |key| key.to_string());
+    for mention in find_mentions(&manifest.object) {
+        let object = ObjectKey::from_object(&manifest.object)
+            .map_or_else(String::new, |key| key.to_string());
         output::note(&format!(
             "warning: {}: {object}: {}, which may be an image and is not listed",
             entry.addon,
-            mention.named()
+            mention.describe()
         ));
     }
 }
 
-fn print(rows: &[Row], asked: Listing) -> Result<()> {
+fn print_images(rows: &[ImageRow], asked: Listing) -> Result<()> {
     match asked.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: rows }, asked)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: rows }, asked)?
         }
-        Format::Wide => {
+        OutputFormat::Wide => {
             let mut table = Table::new(&["IMAGE", "ADD-ONS"]);
             for row in rows {
                 let addons: Vec<_> = row.addons.iter().map(String::as_str).collect();
-                table.row(vec![row.image.clone(), addons.join(", ")]);
+                table.add_row(vec![row.image.clone(), addons.join(", ")]);
             }
-            output::data(&table.listed(asked));
+            output::print_text(&table.render_listing(asked));
         }
         // One image per line, for people and for loops in a shell.
-        Format::Table | Format::Name => {
+        OutputFormat::Table | OutputFormat::Name => {
             let lines = rows.iter().map(|row| format!("{}\n", row.image));
-            output::data(&lines.collect::<String>());
+            output::print_text(&lines.collect::<String>());
         }
     }
     Ok(())

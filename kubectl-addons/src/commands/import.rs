@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::cli::airgap::Import;
+use crate::cli::airgap::ImportArgs;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output;
@@ -14,13 +14,13 @@ use addons_airgap::import::import;
 ///
 /// # Errors
 /// The archive is not valid, or the registry refuses it.
-pub async fn run(session: &Session, args: &Import) -> Result<Exit> {
-    interrupt::on_end(airgap::import_interrupted());
-    let report = |progress| output::note(&airgap::progress(&progress));
+pub async fn run(session: &Session, args: &ImportArgs) -> Result<Exit> {
+    interrupt::set_last_words(airgap::import_interrupted());
+    let report = |progress| output::note(&airgap::describe_progress(&progress));
     let imported = import(session.ctx(), &args.archive, &args.registry, &report).await?;
-    output::note(&airgap::imported(&args.registry, &imported));
-    if let Some(command) = airgap::command(&args.registry, &imported) {
-        output::data(&format!("{command}\n"));
+    output::note(&airgap::describe_import(&args.registry, &imported));
+    if let Some(command) = airgap::install_command(&args.registry, &imported) {
+        output::print_text(&format!("{command}\n"));
     }
     Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ mod local;
 use addons_operation::{Choices, Intent, Resolver};
 use anyhow::Result;
 
-use crate::cli::operation::{Delete, Install};
+use crate::cli::operation::{DeleteArgs, InstallArgs};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices, prompt};
@@ -14,16 +14,16 @@ use crate::{change, choices, prompt};
 ///
 /// # Errors
 /// Nothing was written.
-pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
-    let (addons, source) = local::named(session.ctx(), args).await?;
-    let edits = choices::edits(&args.values, &addons)?;
-    let new = choices::installations(&addons, &args.new, &edits)?;
-    let resolver = Resolver::new(session.ctx(), choices::offer(&source)).await?;
+pub async fn run(session: &Session, args: &InstallArgs) -> Result<Exit> {
+    let (addons, source) = local::resolve_names(session.ctx(), args).await?;
+    let edits = choices::parse_edits(&args.values, &addons)?;
+    let new = choices::parse_installations(&addons, &args.new, &edits)?;
+    let resolver = Resolver::new(session.ctx(), choices::parse_offer(&source)).await?;
     let yes = args.change.run.yes;
-    let resolution = prompt::resolve(&resolver, &Intent::Install(new), yes).await?;
+    let resolution = prompt::resolve_with_prompt(&resolver, &Intent::Install(new), yes).await?;
     let choices = Choices {
         wait_for_types: args.change.wait_for_types(),
-        ..choices::choices(args.change.accept, Delete::default(), &args.differences)
+        ..choices::parse_choices(args.change.accept, DeleteArgs::default(), &args.differences)
     };
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
     let plan = plan.whole()?;

@@ -11,13 +11,13 @@ use common::api::installation::AddonInstallation;
 ///
 /// # Errors
 /// The server cannot be reached, or refuses the request, for example because of a malformed selector.
-pub(super) async fn keep<R: Borrow<AddonInstallation>>(
+pub(super) async fn retain_matching<R: Borrow<AddonInstallation>>(
     ctx: &Context,
     namespace: Option<&str>,
     selector: &str,
     records: &mut Vec<R>,
 ) -> Result<()> {
-    let labelled = record::labelled(ctx.home().await?, namespace, selector).await?;
+    let labelled = record::list_labelled(ctx.home().await?, namespace, selector).await?;
     records.retain(|record| labelled.contains(&name_of(record.borrow())));
     Ok(())
 }

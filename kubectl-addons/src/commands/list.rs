@@ -11,29 +11,29 @@ use common::api::installation::AddonInstallation;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::Format;
-use crate::cli::reading::List;
+use crate::cli::OutputFormat;
+use crate::cli::reading::ListArgs;
 use crate::commands::{labelled, search};
 use crate::exit::Exit;
 use crate::fleet::Fleet;
-use crate::output::{self, Items, age::age, table::Table};
+use crate::output::{self, ItemList, age::age, table::Table};
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use crate::words::{self, hint};
 use addons_operation::health;
 use addons_operation::{Records, name_of};
 use brief::one_line;
-use newer::Newer;
+use newer::NewerVersions;
 
-pub(super) use brief::brief;
+pub(super) use brief::shorten_status;
 
 /// How many namespaces with records are named.
-const NAMED: usize = 3;
+const MAX_NAMESPACES: usize = 3;
 
 /// An installation.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct InstallationRow {
     /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
@@ -66,8 +66,8 @@ struct Row {
 }
 
 /// The listed installations of a cluster, and what was left out.
-struct Listed {
-    rows: Vec<Row>,
+struct ListedInstallations {
+    rows: Vec<InstallationRow>,
     has_others: bool,
     /// Why none are listed, if other namespaces have installations.
     elsewhere: Option<String>,
@@ -75,7 +75,7 @@ struct Listed {
     is_checked: bool,
 }
 
-impl Listed {
+impl ListedInstallations {
     fn exit(&self) -> Exit {
         match self.is_checked {
             true => Exit::Done,
@@ -88,21 +88,21 @@ impl Listed {
 ///
 /// # Errors
 /// The server cannot be reached, or refuses the request.
-pub async fn run(session: &Session, args: &List) -> Result<Exit> {
+pub async fn run(session: &Session, args: &ListArgs) -> Result<Exit> {
     if let Some(namespace) = &args.available.for_cluster {
-        let there = session.of_namespace(namespace);
+        let there = session.for_namespace(namespace);
         there.ctx().check_cluster().await?;
-        return search::available(&there, args).await;
+        return search::run_available(&there, args).await;
     }
     if args.available.is_asked() {
-        return search::available(session, args).await;
+        return search::run_available(session, args).await;
     }
     if args.all_namespaces && session.global().namespace.is_some() {
         return Err(
-            Usage("--all-namespaces cannot be combined with --namespace".to_owned()).into(),
+            UsageError("--all-namespaces cannot be combined with --namespace".to_owned()).into(),
         );
     }
-    let listed = listed(session, args).await?;
+    let listed = list_installations(session, args).await?;
     show(&listed, args)?;
     Ok(listed.exit())
 }
@@ -111,20 +111,21 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
 ///
 /// # Errors
 /// Flags exclude each other.
-pub async fn of_fleet(fleet: &Fleet, args: &List) -> Result<Exit> {
+pub async fn run_on_fleet(fleet: &Fleet, args: &ListArgs) -> Result<Exit> {
     if args.all_namespaces {
-        return Err(
-            Usage("--all-namespaces cannot be combined with several clusters".to_owned()).into(),
-        );
+        return Err(UsageError(
+            "--all-namespaces cannot be combined with several clusters".to_owned(),
+        )
+        .into());
     }
     if args.available.is_asked() {
         let one = "what could be installed is listed for one cluster: use --for-cluster NAMESPACE";
-        return Err(Usage(one.to_owned()).into());
+        return Err(UsageError(one.to_owned()).into());
     }
     let (found, exit) = fleet
-        .each(async |session| listed(session, args).await)
+        .read_each(async |session| list_installations(session, args).await)
         .await;
-    let mut merged = Listed {
+    let mut merged = ListedInstallations {
         rows: Vec::new(),
         has_others: false,
         elsewhere: None,
@@ -133,36 +134,38 @@ pub async fn of_fleet(fleet: &Fleet, args: &List) -> Result<Exit> {
     for (cluster, listed) in found {
         merged.has_others |= listed.has_others;
         merged.is_checked &= listed.is_checked;
-        merged.rows.extend(listed.rows.into_iter().map(|row| Row {
-            cluster: Some(cluster.clone()),
-            ..row
-        }));
+        merged
+            .rows
+            .extend(listed.rows.into_iter().map(|row| InstallationRow {
+                cluster: Some(cluster.clone()),
+                ..row
+            }));
     }
     show(&merged, args)?;
     Ok(exit.max(merged.exit()))
 }
 
-async fn listed(session: &Session, args: &List) -> Result<Listed> {
+async fn list_installations(session: &Session, args: &ListArgs) -> Result<ListedInstallations> {
     let known = Records::read(session.ctx()).await?;
     let namespace = session.global().namespace.as_deref();
     let is_partial = known.is_partial;
-    let mut elsewhere = namespace.and_then(|namespace| elsewhere(&known, namespace));
-    let mut records = known.into_within(namespace);
+    let mut elsewhere = namespace.and_then(|namespace| explain_no_records(&known, namespace));
+    let mut records = known.into_namespace(namespace);
     records.retain(|record| !args.core || record.spec.core_addon);
     if let Some(selector) = &args.selector {
         let any = !records.is_empty();
-        labelled::keep(session.ctx(), namespace, selector, &mut records).await?;
+        labelled::retain_matching(session.ctx(), namespace, selector, &mut records).await?;
         if any && records.is_empty() {
             elsewhere = Some(format!("no installation matches -l {selector}"));
         }
     }
-    let mut newer = Newer::new(args.outdated);
-    let mut rows = rows(session, &records, is_partial, &mut newer).await?;
+    let mut newer = NewerVersions::new(args.outdated);
+    let mut rows = installation_rows(session, &records, is_partial, &mut newer).await?;
     rows.retain(|row| !args.outdated || row.newer.is_some());
     for why in &newer.unread {
         output::warn(&format!("not checked: {why}"));
     }
-    Ok(Listed {
+    Ok(ListedInstallations {
         has_others: rows.len() < records.len(),
         rows,
         elsewhere,
@@ -171,75 +174,75 @@ async fn listed(session: &Session, args: &List) -> Result<Listed> {
 }
 
 /// Explains that a namespace has no records, because it may have been mistaken for the namespace of the objects.
-fn elsewhere(known: &Records, namespace: &str) -> Option<String> {
+fn explain_no_records(known: &Records, namespace: &str) -> Option<String> {
     let places: BTreeSet<String> = known.all.iter().map(|it| name_of(it).namespace).collect();
     if places.is_empty() || places.contains(namespace) {
         return None;
     }
-    let more = match places.len().saturating_sub(NAMED) {
+    let more = match places.len().saturating_sub(MAX_NAMESPACES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let places: Vec<String> = places.into_iter().take(NAMED).collect();
+    let places: Vec<String> = places.into_iter().take(MAX_NAMESPACES).collect();
     Some(format!(
         "namespace {namespace} has no installations; -n names the namespace of their records, and those are in {}{more}",
         places.join(", ")
     ))
 }
 
-fn show(listed: &Listed, args: &List) -> Result<()> {
-    let Listed {
+fn show(listed: &ListedInstallations, args: &ListArgs) -> Result<()> {
+    let ListedInstallations {
         rows,
         has_others,
         elsewhere,
         is_checked,
     } = listed;
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: rows }, args.output)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: rows }, args.output)?
         }
-        Format::Name => {
+        OutputFormat::Name => {
             for row in rows {
-                output::data(&format!(
+                output::print_text(&format!(
                     "addoninstallation.kubectl-addons.dev/{}\n",
                     row.name
                 ));
             }
         }
-        Format::Table | Format::Wide if rows.is_empty() => {
+        OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => {
             if *has_others {
                 if *is_checked {
                     output::note("everything is up to date");
                 }
             } else if let Some(elsewhere) = elsewhere {
-                let look = hint::below(&hint::look("kubectl addons list"));
+                let look = hint::indent_lines(&hint::look_line("kubectl addons list"));
                 output::note(&format!("{elsewhere}{look}"));
             } else {
-                let look = hint::below(&hint::look("kubectl addons search"));
+                let look = hint::indent_lines(&hint::look_line("kubectl addons search"));
                 output::note(&format!("nothing is installed{look}"));
             }
         }
-        format @ (Format::Table | Format::Wide) => {
-            let table = table(rows, format == Format::Wide, args.all_namespaces);
-            output::data(&table.listed(args.output));
+        format @ (OutputFormat::Table | OutputFormat::Wide) => {
+            let table = table(rows, format == OutputFormat::Wide, args.all_namespaces);
+            output::print_text(&table.render_listing(args.output));
         }
     }
     Ok(())
 }
 
-async fn rows(
+async fn installation_rows(
     session: &Session,
     records: &[AddonInstallation],
     by_namespace: bool,
-    newer: &mut Newer,
-) -> Result<Vec<Row>> {
+    newer: &mut NewerVersions,
+) -> Result<Vec<InstallationRow>> {
     if records.is_empty() {
         return Ok(Vec::new());
     }
     let cluster = session.cluster().await?;
     let all: Vec<&AddonInstallation> = records.iter().collect();
-    let troubles = health::troubles(cluster, &all, by_namespace).await?;
-    let offered = health::offered(session.ctx()).await?;
+    let troubles = health::find_troubles(cluster, &all, by_namespace).await?;
+    let offered = health::read_offered(session.ctx()).await?;
     if offered.is_none() {
         let system = &session.global().system_namespace;
         output::note(&format!(
@@ -258,21 +261,24 @@ async fn rows(
         let name = name_of(record);
         let reference = &record.spec.addon_ref;
         let installed = record.installed().cloned().unwrap_or_default();
-        let newer = newer.of(session, record, &catalogue, &facts).await?;
+        let newer = newer
+            .find_newer(session, record, &catalogue, &facts)
+            .await?;
         let created = record
             .metadata
             .creation_timestamp
             .as_ref()
             .map(|time| time.0);
-        let troubles = troubles.get(&health::owner(record));
+        let troubles = troubles.get(&health::owner_of(record));
         let troubles = troubles.cloned().unwrap_or_default();
-        let state = health::state(session.ctx(), record, &troubles, offered.as_ref()).await?;
-        rows.push(Row {
+        let state =
+            health::installation_state(session.ctx(), record, &troubles, offered.as_ref()).await?;
+        rows.push(InstallationRow {
             cluster: None,
-            phase: state.standing.word.to_string(),
+            phase: state.standing.state.to_string(),
             status: state.to_string(),
             message: state.standing.message,
-            way_on: state.way_on,
+            way_on: state.continue_command,
             addon: reference.name.clone(),
             target_namespace: record.spec.target_namespace.clone().unwrap_or_default(),
             version: installed.version.clone(),
@@ -280,7 +286,7 @@ async fn rows(
             pinned: reference.version.is_some(),
             core: record.spec.core_addon,
             newer,
-            origin: words::origin(record),
+            origin: words::describe_origin(record),
             installed_at: installed.at.as_ref().map(|at| at.0.to_string()),
             age: created
                 .map(|created: Timestamp| age(created, now))
@@ -294,7 +300,7 @@ async fn rows(
 }
 
 /// Renders the table. With `namespaces`, the namespace is the first column, as kubectl prints it.
-fn table(rows: &[Row], wide: bool, namespaces: bool) -> Table {
+fn table(rows: &[InstallationRow], wide: bool, namespaces: bool) -> Table {
     let of_fleet = rows.iter().any(|row| row.cluster.is_some());
     let mut header = vec!["NAME", "TARGET", "VERSION", "STATUS", "NEWER", "AGE"];
     if of_fleet {
@@ -329,7 +335,7 @@ fn table(rows: &[Row], wide: bool, namespaces: bool) -> Table {
             if wide {
                 one_line(&row.status)
             } else {
-                brief(&row.status)
+                shorten_status(&row.status)
             },
             row.newer.clone().unwrap_or_else(|| "–".to_owned()),
             row.age.clone(),
@@ -345,7 +351,7 @@ fn table(rows: &[Row], wide: bool, namespaces: bool) -> Table {
         if wide {
             cells.extend([row.addon.clone(), row.id.clone(), row.origin.clone()]);
         }
-        table.row(cells);
+        table.add_row(cells);
     }
     table
 }

@@ -4,20 +4,20 @@ mod page;
 
 use std::path::Path;
 
-use addons_operation::plan::{Removal, compare, plan_uninstall};
-use addons_operation::stage::Failed;
+use addons_operation::plan::{UninstallRequest, compare, plan_uninstall};
+use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, Intent, Resolver};
 use addons_plan::file::{self, ClusterPlan, FleetPlan, PlanFile};
 use addons_plan::graph::draw;
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
-use crate::cli::plan::{Drawing, Plan, PlanOutput};
+use crate::cli::plan::{DrawingLanguage, PlanArgs, PlanOutput};
 use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use crate::words::dry_run as told;
 use crate::words::plan as words;
 
@@ -25,7 +25,7 @@ use super::set::{self, TypedSet};
 use crate::{change, choices, partial};
 
 /// A plan, with its description and its file.
-struct Made {
+struct MadePlan {
     plan: addons_operation::Plan,
     text: String,
     file: PlanFile,
@@ -34,7 +34,7 @@ struct Made {
 }
 
 /// The result of writing a plan.
-struct Written {
+struct WrittenPlan {
     exit: Exit,
     /// Whether no plan changes anything.
     is_empty: bool,
@@ -44,25 +44,25 @@ struct Written {
 ///
 /// # Errors
 /// The plan cannot be made or written.
-pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
-    exit(args, write_one(session, args).await)
+pub async fn run(session: &Session, args: &PlanArgs) -> Result<Exit> {
+    exit_code(args, write_one(session, args).await)
 }
 
 /// Makes the plans of every cluster of a fleet in one file. A cluster that cannot be planned is left out of it.
 ///
 /// # Errors
 /// The plan cannot be written.
-pub async fn of_fleet(fleet: &Fleet, args: &Plan) -> Result<Exit> {
-    exit(args, write_fleet(fleet, args).await)
+pub async fn run_on_fleet(fleet: &Fleet, args: &PlanArgs) -> Result<Exit> {
+    exit_code(args, write_fleet(fleet, args).await)
 }
 
 /// Returns the exit code of a written plan, or with `--exit-code` that of a comparison (semantics 17.5).
-fn exit(args: &Plan, written: Result<Written>) -> Result<Exit> {
+fn exit_code(args: &PlanArgs, written: Result<WrittenPlan>) -> Result<Exit> {
     if !args.exit_code {
         return written.map(|written| written.exit);
     }
     Ok(match written {
-        Ok(Written {
+        Ok(WrittenPlan {
             exit: Exit::Done,
             is_empty,
         }) => match is_empty {
@@ -70,44 +70,48 @@ fn exit(args: &Plan, written: Result<Written>) -> Result<Exit> {
             false => Exit::Failed,
         },
         Ok(written) => written.exit.max(Exit::Usage),
-        Err(error) => output::failure(&error).max(Exit::Usage),
+        Err(error) => output::report_failure(&error).max(Exit::Usage),
     })
 }
 
-async fn write_one(session: &Session, args: &Plan) -> Result<Written> {
-    let made = make(session, args).await?;
+async fn write_one(session: &Session, args: &PlanArgs) -> Result<WrittenPlan> {
+    let made = make_plan(session, args).await?;
     match &args.output {
-        PlanOutput::Text => output::data(&made.text),
+        PlanOutput::Text => output::print_text(&made.text),
         PlanOutput::Print(format) => {
             output::note(made.text.trim_end());
-            output::value(&file::write(&made.file)?.0, *format)?;
+            output::print_value(&file::write(&made.file)?.0, *format)?;
         }
-        PlanOutput::Html => output::bytes(page::page(&[(None, &made)]).as_bytes()),
+        PlanOutput::Html => output::print_bytes(page::render_page(&[(None, &made)]).as_bytes()),
         PlanOutput::Draw(_) if made.plan.is_empty() => {
             output::note("nothing to draw: the plan is empty");
         }
-        PlanOutput::Draw(drawing) => output::data(&drawn(&made.plan, *drawing)),
+        PlanOutput::Draw(drawing) => output::print_text(&draw_plan(&made.plan, *drawing)),
         PlanOutput::File(path) => {
             output::note(made.text.trim_end());
-            write(&made.file, path)?;
+            write_file(&made.file, path)?;
         }
     }
-    Ok(Written {
+    Ok(WrittenPlan {
         exit: made.exit,
         is_empty: made.plan.is_empty(),
     })
 }
 
-async fn write_fleet(fleet: &Fleet, args: &Plan) -> Result<Written> {
+async fn write_fleet(fleet: &Fleet, args: &PlanArgs) -> Result<WrittenPlan> {
     if let PlanOutput::Draw(_) = args.output {
-        return Err(Usage("-o dot and -o mermaid draw the plan of one cluster".to_owned()).into());
+        return Err(
+            UsageError("-o dot and -o mermaid draw the plan of one cluster".to_owned()).into(),
+        );
     }
-    let (mut found, failed) = fleet.each(async |session| make(session, args).await).await;
+    let (mut found, failed) = fleet
+        .read_each(async |session| make_plan(session, args).await)
+        .await;
     let mut exit = failed;
     let mut is_empty = true;
     if args.output == PlanOutput::Html {
         let plans = found.iter().map(|(name, made)| (Some(name.as_str()), made));
-        output::bytes(page::page(&plans.collect::<Vec<_>>()).as_bytes());
+        output::print_bytes(page::render_page(&plans.collect::<Vec<_>>()).as_bytes());
     }
     let mut clusters = Vec::new();
     for at in &fleet.members {
@@ -118,26 +122,26 @@ async fn write_fleet(fleet: &Fleet, args: &Plan) -> Result<Written> {
         exit = exit.max(made.exit);
         is_empty &= made.plan.is_empty();
         match args.output {
-            PlanOutput::Text => output::data(&format!("{name}:\n{}", made.text)),
-            _ => of_cluster::run(at, async { output::note(made.text.trim_end()) }).await,
+            PlanOutput::Text => output::print_text(&format!("{name}:\n{}", made.text)),
+            _ => of_cluster::run_labelled(at, async { output::note(made.text.trim_end()) }).await,
         }
         let (at, plan) = (at.clone(), made.file);
         clusters.push(ClusterPlan { at, plan });
     }
     if clusters.is_empty() {
-        return Ok(Written { exit, is_empty });
+        return Ok(WrittenPlan { exit, is_empty });
     }
     let plan = FleetPlan::new(clusters);
     match &args.output {
-        PlanOutput::Print(format) => output::value(&file::write(&plan)?.0, *format)?,
-        PlanOutput::File(path) => write(&plan, path)?,
+        PlanOutput::Print(format) => output::print_value(&file::write(&plan)?.0, *format)?,
+        PlanOutput::File(path) => write_file(&plan, path)?,
         PlanOutput::Text | PlanOutput::Html | PlanOutput::Draw(_) => {}
     }
-    Ok(Written { exit, is_empty })
+    Ok(WrittenPlan { exit, is_empty })
 }
 
-async fn make(session: &Session, args: &Plan) -> Result<Made> {
-    let set = set::typed(
+async fn make_plan(session: &Session, args: &PlanArgs) -> Result<MadePlan> {
+    let set = set::read_typed(
         session,
         &args.set,
         (&args.values.values, &args.source),
@@ -145,24 +149,28 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
     )?;
     // Cached discovery may be older than the plan.
     session.cluster().await?.forget_kinds().await;
-    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
+    let resolver = Resolver::new(session.ctx(), choices::parse_offer(&args.source)).await?;
     let (plan, failed) = if args.uninstall {
         if args.addons.is_empty() && !args.all {
-            return Err(Usage("--uninstall requires names, or --all".to_owned()).into());
+            return Err(UsageError("--uninstall requires names, or --all".to_owned()).into());
         }
         (plan_uninstall(&resolver, &removal(args)).await?, Vec::new())
     } else {
-        wanted(&resolver, args, set).await?
+        plan_changes(&resolver, args, set).await?
     };
     change::check_named(session, &plan)?;
-    change::up_to_date(session, &plan).await?;
+    change::report_up_to_date(session, &plan).await?;
     plan.check_breakages()?;
     plan.check_migrations()?;
-    let mut text = words::first(&plan);
+    let mut text = words::describe_preparation(&plan);
     let is_drawn = matches!(args.output, PlanOutput::Draw(_));
-    let mut exit = if is_drawn { Exit::Done } else { refused(&plan) };
+    let mut exit = if is_drawn {
+        Exit::Done
+    } else {
+        refusal_exit(&plan)
+    };
     let mut changes = Vec::new();
-    let announced = plan.installations.iter().zip(words::plans(&plan));
+    let announced = plan.installations.iter().zip(words::describe_plans(&plan));
     for (planned, announced) in announced.filter(|_| !is_drawn) {
         let mut found = compare(session.ctx(), planned).await?;
         text.push_str(&announced);
@@ -179,39 +187,39 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
                 text.push_str(&format!("  refused   {}: {error}\n", change.key));
             }
         }
-        text.push_str(&told::unchecked(&planned.plan));
+        text.push_str(&told::describe_unchecked(&planned.plan));
         found.sort_by(|one, other| one.key.cmp(&other.key));
         changes.extend(found);
     }
-    Ok(Made {
-        file: plan.file(session.ctx(), changes).await?,
+    Ok(MadePlan {
+        file: plan.to_file(session.ctx(), changes).await?,
         plan,
         text,
-        exit: exit.max(partial::report(failed)),
+        exit: exit.max(partial::report_failed(failed)),
     })
 }
 
 /// Returns the exit code of what the server refuses of a plan.
-fn refused(plan: &addons_operation::Plan) -> Exit {
+fn refusal_exit(plan: &addons_operation::Plan) -> Exit {
     match plan.check_refusals() {
         Ok(()) => Exit::Done,
-        Err(refusal) => Exit::of_cause(refusal.cause()),
+        Err(refusal) => Exit::from_cause(refusal.cause()),
     }
 }
 
 /// Plans what to install and upgrade, and which members to uninstall from a set.
-async fn wanted(
+async fn plan_changes(
     resolver: &Resolver<'_>,
-    args: &Plan,
+    args: &PlanArgs,
     set: Option<TypedSet>,
-) -> Result<(addons_operation::Plan, Vec<Failed>)> {
+) -> Result<(addons_operation::Plan, Vec<FailedInstallation>)> {
     let is_named = !args.addons.is_empty() || set.is_some();
     let place = set.as_ref().map(TypedSet::place);
     let intent = match set {
-        Some(set) => Intent::Declared(set.declared(args.accept.allow_prune)),
+        Some(set) => Intent::Declared(set.into_declared(args.accept.allow_prune)),
         None => {
-            let edits = choices::changes(&args.values, &args.addons)?;
-            let named = choices::installations(&args.addons, &args.new, &edits)?;
+            let edits = choices::parse_changes(&args.values, &args.addons)?;
+            let named = choices::parse_installations(&args.addons, &args.new, &edits)?;
             Intent::InstallOrUpgrade { named, edits }
         }
     };
@@ -219,34 +227,34 @@ async fn wanted(
     let choices = Choices {
         repair: args.due.repair,
         allow_downgrade: args.due.allow_downgrade,
-        ..choices::choices(args.accept, args.delete, &args.differences)
+        ..choices::parse_choices(args.accept, args.delete, &args.differences)
     };
-    let plan = partial::plan(resolver, resolution, &choices, is_named).await;
+    let plan = partial::plan_partially(resolver, resolution, &choices, is_named).await;
     plan.map_err(|error| set::within(place, error))
 }
 
-fn removal(args: &Plan) -> Removal {
-    Removal {
+fn removal(args: &PlanArgs) -> UninstallRequest {
+    UninstallRequest {
         names: args.addons.clone(),
         all: args.all,
         delete: args.delete.kinds(),
         force: args.accept.force,
-        ..Removal::default()
+        ..UninstallRequest::default()
     }
 }
 
-fn drawn(plan: &addons_operation::Plan, drawing: Drawing) -> String {
+fn draw_plan(plan: &addons_operation::Plan, drawing: DrawingLanguage) -> String {
     let installations = plan.installations.iter();
     let names: Vec<&str> = installations
         .map(|planned| planned.plan.installation.name.as_str())
         .collect();
     match drawing {
-        Drawing::Dot => draw::to_dot(&plan.graph, &names),
-        Drawing::Mermaid => draw::to_mermaid(&plan.graph, &names),
+        DrawingLanguage::Dot => draw::to_dot(&plan.graph, &names),
+        DrawingLanguage::Mermaid => draw::to_mermaid(&plan.graph, &names),
     }
 }
 
-fn write(plan: &impl Serialize, path: &Path) -> Result<()> {
+fn write_file(plan: &impl Serialize, path: &Path) -> Result<()> {
     let name = path.display();
     let (value, digest) = file::write(plan)?;
     let mut bytes = serde_json::to_vec_pretty(&value)?;

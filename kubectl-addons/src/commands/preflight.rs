@@ -4,84 +4,88 @@ mod page;
 mod report;
 mod text;
 
-use addons_advice::preflight::check::{self, Preflight};
-use addons_advice::preflight::lifecycle::{Lifecycle, Release};
+use addons_advice::preflight::check::{self, PreflightResult};
+use addons_advice::preflight::lifecycle::{KubernetesRelease, Lifecycle};
 use addons_operation::{Records, name_of};
 use addons_versions::kubernetes;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
-use common::catalogue::select::ClusterFacts;
-use report::{Report, Row};
+use common::catalogue::select::ClusterVersions;
+use report::{PreflightReport, PreflightRow};
 
 use crate::cli::format::PagedFormat;
 use crate::cli::reading;
-use crate::cli::{Format, Listing};
+use crate::cli::{Listing, OutputFormat};
 use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::output;
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use crate::words::preflight as words;
 
 /// Checks the installations of this cluster.
 ///
 /// # Errors
 /// The version is not valid, an installation does not exist, or the server cannot be reached or refuses the request.
-pub async fn run(session: &Session, args: &reading::Preflight) -> Result<Exit> {
-    let to = target(args)?;
-    let report = report(session, args, &to).await?;
+pub async fn run(session: &Session, args: &reading::PreflightArgs) -> Result<Exit> {
+    let to = target_facts(args)?;
+    let report = make_report(session, args, &to).await?;
     show(&report, &to, args)?;
-    Ok(exit(&report))
+    Ok(exit_code(&report))
 }
 
 /// Checks every cluster of a fleet in one table. One cluster's failure does not stop the others.
 ///
 /// # Errors
 /// The version is not valid.
-pub async fn of_fleet(fleet: &Fleet, args: &reading::Preflight) -> Result<Exit> {
-    let to = target(args)?;
+pub async fn run_on_fleet(fleet: &Fleet, args: &reading::PreflightArgs) -> Result<Exit> {
+    let to = target_facts(args)?;
     let (found, failed) = fleet
-        .each(async |session| report(session, args, &to).await)
+        .read_each(async |session| make_report(session, args, &to).await)
         .await;
-    let mut merged = Report::default();
+    let mut merged = PreflightReport::default();
     for (cluster, of_cluster) in found {
         merged.add(&cluster, of_cluster);
     }
     show(&merged, &to, args)?;
-    Ok(failed.max(exit(&merged)))
+    Ok(failed.max(exit_code(&merged)))
 }
 
 /// Returns the facts of a cluster with that version.
-fn target(args: &reading::Preflight) -> Result<ClusterFacts> {
-    let to = kubernetes::parse(&args.to).map_err(|error| Usage(format!("--to: {error}")))?;
-    Ok(ClusterFacts {
+fn target_facts(args: &reading::PreflightArgs) -> Result<ClusterVersions> {
+    let to = kubernetes::parse(&args.to).map_err(|error| UsageError(format!("--to: {error}")))?;
+    Ok(ClusterVersions {
         kubernetes: Some(to),
         kkp: None,
     })
 }
 
 /// Returns the exit code. An unknown verdict may not fit, so it is not 0: a pipeline must not continue.
-fn exit(report: &Report) -> Exit {
+fn exit_code(report: &PreflightReport) -> Exit {
     match report.fits() {
         true => Exit::Done,
         false => Exit::DoesNotFit,
     }
 }
 
-async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts) -> Result<Report> {
+async fn make_report(
+    session: &Session,
+    args: &reading::PreflightArgs,
+    to: &ClusterVersions,
+) -> Result<PreflightReport> {
     let known = Records::read(session.ctx()).await?;
-    warn_of_older(session, to).await?;
+    warn_of_downgrade(session, to).await?;
     let namespace = session.global().namespace.as_deref();
     if let Some(namespace) = namespace {
         known.check_local(namespace)?;
     }
     let mut records = match args.names.as_slice() {
-        [] => known.within(namespace).collect(),
-        names => known.named(names, namespace)?,
+        [] => known.in_namespace(namespace).collect(),
+        names => known.find_all(names, namespace)?,
     };
     records.sort_by_key(|record| name_of(record).name);
     let are_named = !args.names.is_empty();
-    let Preflight {
+    let PreflightResult {
         installations,
         risks,
         order,
@@ -92,13 +96,13 @@ async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts)
     }
     let rows = records.into_iter().zip(installations);
     let rows = rows
-        .map(|(record, (name, finding))| Row {
+        .map(|(record, (name, finding))| PreflightRow {
             cluster: None,
             addon: record.spec.addon_ref.name.clone(),
-            version: installed(record),
+            version: installed_version(record),
             verdict: finding.verdict,
-            reasons: words::reasons(&finding),
-            fix: words::fix(&name, &finding),
+            reasons: words::list_reasons(&finding),
+            fix: words::fix_command(&name, &finding),
             remedy: finding.remedy,
             apis: finding.apis,
             writers: finding.writers,
@@ -106,16 +110,16 @@ async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts)
             name: name.name,
         })
         .collect();
-    Ok(Report::of(rows, risks, order, to))
+    Ok(PreflightReport::new(rows, risks, order, to))
 }
 
 /// Warns about a version older than the cluster's: Kubernetes is not downgraded, so it is probably a mistake.
-async fn warn_of_older(session: &Session, to: &ClusterFacts) -> Result<()> {
+async fn warn_of_downgrade(session: &Session, to: &ClusterVersions) -> Result<()> {
     let now = session.cluster().await?.kubernetes_version().await?;
     let running = kubernetes::parse(&now).ok();
     if let (Some(to), Some(running)) = (
-        to.kubernetes.as_ref().map(Release::from),
-        running.as_ref().map(Release::from),
+        to.kubernetes.as_ref().map(KubernetesRelease::from),
+        running.as_ref().map(KubernetesRelease::from),
     ) && to < running
     {
         output::note(&format!(
@@ -125,7 +129,7 @@ async fn warn_of_older(session: &Session, to: &ClusterFacts) -> Result<()> {
     Ok(())
 }
 
-fn installed(record: &AddonInstallation) -> String {
+fn installed_version(record: &AddonInstallation) -> String {
     let installed = record.installed().cloned().unwrap_or_default();
     match installed.version.as_str() {
         "" if !installed.id.is_empty() => format!("id {}", installed.id),
@@ -133,15 +137,19 @@ fn installed(record: &AddonInstallation) -> String {
     }
 }
 
-fn show(report: &Report, to: &ClusterFacts, args: &reading::Preflight) -> Result<()> {
+fn show(
+    report: &PreflightReport,
+    to: &ClusterVersions,
+    args: &reading::PreflightArgs,
+) -> Result<()> {
     let no_headers = args.output.no_headers;
     match args.output.format {
-        PagedFormat::Html => output::bytes(page::html(report, to).as_bytes()),
-        PagedFormat::Markdown => output::data(&page::markdown(report, to)),
+        PagedFormat::Html => output::print_bytes(page::render_html(report, to).as_bytes()),
+        PagedFormat::Markdown => output::print_text(&page::render_markdown(report, to)),
         PagedFormat::Plain(format) => print(report, Listing { format, no_headers })?,
     }
     let newest = Lifecycle::default().newest();
-    let release = to.kubernetes.as_ref().map(Release::from);
+    let release = to.kubernetes.as_ref().map(KubernetesRelease::from);
     if let Some(release) = release.filter(|release| *release > newest) {
         output::note(&format!(
             "what Kubernetes {release} deprecates and removes is not known to this release, which knows {newest}"
@@ -150,14 +158,16 @@ fn show(report: &Report, to: &ClusterFacts, args: &reading::Preflight) -> Result
     Ok(())
 }
 
-fn print(report: &Report, listing: Listing) -> Result<()> {
+fn print(report: &PreflightReport, listing: Listing) -> Result<()> {
     match listing.format {
-        Format::Json | Format::Yaml | Format::Template(_) => output::value(report, listing)?,
-        Format::Name => output::names(
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(report, listing)?
+        }
+        OutputFormat::Name => output::print_names(
             "addoninstallation.kubectl-addons.dev",
             report.items.iter().map(|row| row.name.as_str()),
         ),
-        Format::Table | Format::Wide => text::print(report, listing),
+        OutputFormat::Table | OutputFormat::Wide => text::print_report(report, listing),
     }
     Ok(())
 }

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use addons_loops::core_set::{Followed, Step};
+use addons_loops::core_set::{CoreSetReport, CoreStep};
 use addons_loops::distributed::Distribution;
-use addons_loops::election::Candidate;
-use addons_loops::{Attempts, How, Metrics, Outcome, Reconciler, Told, pass, retire, synced};
-use addons_operation::{OperationError, Run};
+use addons_loops::election::ElectionCandidate;
+use addons_loops::{
+    Attempts, LoopEvent, LoopMetrics, ReconcileOptions, ReconcileOutcome, Reconciler, pass, retire,
+    synced,
+};
+use addons_operation::{OperationError, RunOptions};
 use anyhow::Result;
 use common::api::names::InstallationName;
 
-use crate::cli::operation::Reconcile;
+use crate::cli::operation::ReconcileArgs;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::words::{core, distribution, hint, reconcile as words};
@@ -23,19 +26,19 @@ const LEASE: &str = "addons-reconciler";
 ///
 /// # Errors
 /// The records cannot be read, no installation has a name, or a port cannot be bound.
-pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
-    let how = How {
-        run: Run {
+pub async fn run(session: &Session, args: &ReconcileArgs) -> Result<Exit> {
+    let how = ReconcileOptions {
+        run: RunOptions {
             timeout: args.timeout,
             // In a loop, the other installations do not wait for it.
             wait_for_lock: !args.watch,
-            ..Run::default()
+            ..RunOptions::default()
         },
         repair: !args.names.is_empty(),
         only_due: false,
         words: words::WORDS,
         events: args.watch,
-        holds: args.watch,
+        adds_finalizer: args.watch,
         account: args.service_account.clone(),
         attempts: Attempts::default(),
     };
@@ -48,9 +51,9 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
     let mut worst = Exit::Done;
     let mut synced = None;
     if args.names.is_empty() {
-        let now = synced::once(session.ctx(), false).await;
+        let now = synced::sync_all(session.ctx(), false).await;
         for error in now.failed {
-            worst = worst.max(output::failure(&error.into()));
+            worst = worst.max(output::report_failure(&error.into()));
         }
         // The catalogues that were read before have changed.
         synced = now.is_changed.then(|| session.ctx().fresh());
@@ -58,8 +61,9 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
     let ctx = synced.as_ref().unwrap_or(session.ctx());
     let mut of_core = Exit::Done;
     let mut see_core = |followed| of_core = report_core(followed);
-    let mut see = |name: &InstallationName, outcome| worst = worst.max(report(name, outcome));
-    change::interruptible(async |interruption| {
+    let mut see =
+        |name: &InstallationName, outcome| worst = worst.max(report_outcome(name, outcome));
+    change::run_interruptible(async |interruption| {
         let (names, see_core) = (&args.names, &mut see_core);
         pass(ctx, names, &how, interruption, see_core, &mut see).await
     })
@@ -68,20 +72,20 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
 }
 
 /// Prints the results of the core sets.
-fn report_core(followed: Followed) -> Exit {
+fn report_core(followed: CoreSetReport) -> Exit {
     let mut worst = Exit::Done;
     for (namespace, unknown) in followed.unknown {
         let error = anyhow::anyhow!("{unknown}").context(namespace);
-        worst = worst.max(output::failure(&error));
+        worst = worst.max(output::report_failure(&error));
     }
     for (namespace, error) in followed.failed {
-        worst = worst.max(partial::failure(&namespace, error));
+        worst = worst.max(partial::report_failure(&namespace, error));
     }
     for (name, step) in followed.steps {
-        if let Some(line) = core::step(&name, &step) {
+        if let Some(line) = core::describe_step(&name, &step) {
             output::note(&line);
-        } else if let Step::Failed(error) = step {
-            worst = worst.max(partial::failure(&name.to_string(), error));
+        } else if let CoreStep::Failed(error) = step {
+            worst = worst.max(partial::report_failure(&name.to_string(), error));
         }
     }
     worst
@@ -100,17 +104,17 @@ async fn retire(session: &Session) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn watch(session: &Session, args: &Reconcile, how: How) -> Result<Exit> {
-    let metrics = Arc::new(Metrics::default());
+async fn watch(session: &Session, args: &ReconcileArgs, how: ReconcileOptions) -> Result<Exit> {
+    let metrics = Arc::new(LoopMetrics::default());
     if let Some(address) = args.health_bind {
-        let listener = serve::bind(address).await?;
-        tokio::spawn(serve::serve(listener, Arc::clone(&metrics)));
+        let listener = serve::bind_health(address).await?;
+        tokio::spawn(serve::serve_health(listener, Arc::clone(&metrics)));
     }
     let settings = session.ctx().settings();
     let reconciler = Reconciler {
         ctx: session.ctx(),
         how,
-        candidate: Candidate {
+        candidate: ElectionCandidate {
             namespace: settings.system_namespace.clone(),
             name: LEASE.to_owned(),
             identity: settings.holder.clone(),
@@ -122,45 +126,48 @@ async fn watch(session: &Session, args: &Reconcile, how: How) -> Result<Exit> {
         },
         metrics: &metrics,
     };
-    change::interruptible(async |interruption| reconciler.run(interruption, &tell).await).await?;
+    change::run_interruptible(async |interruption| {
+        reconciler.run(interruption, &print_progress).await
+    })
+    .await?;
     Ok(Exit::Done)
 }
 
-fn tell(told: Told<'_>) {
+fn print_progress(told: LoopEvent<'_>) {
     match told {
-        Told::Leads(true) => output::note("leads: reconciling from now on"),
-        Told::Leads(false) => output::note("is no longer the leader"),
-        Told::Reconciled(name, outcome) => {
-            if let Some(line) = words::news(name, outcome) {
+        LoopEvent::Leads(true) => output::note("leads: reconciling from now on"),
+        LoopEvent::Leads(false) => output::note("is no longer the leader"),
+        LoopEvent::Reconciled(name, outcome) => {
+            if let Some(line) = words::describe_news(name, outcome) {
                 output::note(&line);
             }
         }
-        Told::Distributed(target, pushed) => pushed
+        LoopEvent::Distributed(target, pushed) => pushed
             .iter()
-            .for_each(|one| output::note(&distribution::pushed(target, one))),
-        Told::Failed(error) => failed(error),
+            .for_each(|one| output::note(&distribution::describe_pushed(target, one))),
+        LoopEvent::Failed(error) => warn_of_error(error),
     }
 }
 
-fn failed(error: &OperationError) {
-    output::warn(&output::chain(error));
+fn warn_of_error(error: &OperationError) {
+    output::warn(&output::describe_chain(error));
 }
 
-fn report(name: &InstallationName, outcome: Outcome) -> Exit {
+fn report_outcome(name: &InstallationName, outcome: ReconcileOutcome) -> Exit {
     match outcome {
-        Outcome::Failed(error) => partial::failure(&name.to_string(), error),
-        Outcome::Lost(error) => {
-            let way_out = hint::below(&hint::lines(&*error));
+        ReconcileOutcome::Failed(error) => partial::report_failure(&name.to_string(), error),
+        ReconcileOutcome::Lost(error) => {
+            let way_out = hint::indent_lines(&hint::hint_lines(&*error));
             output::note(&format!(
                 "error: {name}: {}{way_out}",
-                output::chain(&*error)
+                output::describe_chain(&*error)
             ));
-            Exit::of_operation(&error).unwrap_or(Exit::Failed)
+            Exit::from_operation(&error).unwrap_or(Exit::Failed)
         }
         outcome => {
-            output::note(words::outcome(name, &outcome).trim_end());
+            output::note(words::describe_outcome(name, &outcome).trim_end());
             match outcome {
-                Outcome::Executed(_, report) => change::of_whole_report(&report),
+                ReconcileOutcome::Executed(_, report) => change::exit_of_report(&report),
                 _ => Exit::Done,
             }
         }

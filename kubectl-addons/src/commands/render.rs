@@ -7,25 +7,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use common::api::catalogue::{AddonVersion, CatalogueClass, Template};
+use common::api::catalogue::{AddonTemplate, AddonVersion, CatalogueClass};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
 use common::catalogue::author::Author;
-use common::catalogue::{Entry, Origin};
+use common::catalogue::{CatalogueEntry, Origin};
 use common::values;
 use serde_json::{Value, json};
 
-use super::chosen::{self, Offered};
+use super::chosen::{self, LookupScope};
 use crate::choices;
-use crate::cli::Format;
-use crate::cli::render::{Method, Render, RenderFormat};
+use crate::cli::OutputFormat;
+use crate::cli::render::{RenderArgs, RenderFormat, RenderMethod};
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use addons_operation::Resolved;
-use addons_operation::fetch::{self, Verified};
-use addons_operation::inputs::{Data, Inputs};
+use addons_operation::fetch::{self, VerifiedPackage};
+use addons_operation::inputs::{Inputs, RenderData};
 use addons_operation::render;
 use addons_sources::{FetchedPackage, folder, kustomize};
 
@@ -33,13 +33,13 @@ use addons_sources::{FetchedPackage, folder, kustomize};
 ///
 /// # Errors
 /// The add-on is unknown or does not fit, or a source, a template or a manifest fails.
-pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
+pub async fn run(session: &Session, args: &RenderArgs) -> Result<Exit> {
     let (entry, folder) = match &args.dir {
         Some(dir) => {
-            let (entry, verified) = of_folder(session, args, dir).await?;
+            let (entry, verified) = folder_entry(session, args, dir).await?;
             (entry, Some(verified))
         }
-        None => (of_catalogue(session, args).await?, None),
+        None => (catalogue_entry(session, args).await?, None),
     };
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -55,19 +55,19 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     spec.registry = args.values.registry.clone();
     spec.skip_crds = args.values.skip_crds.unwrap_or_default();
     let form = &resolved.entry.version.template.form_spec;
-    let edits = choices::edits(&args.values, &[])?;
-    spec.values = Some(edits.over(None, form)?);
+    let edits = choices::parse_edits(&args.values, &[])?;
+    spec.values = Some(edits.apply_to(None, form)?);
     spec.values_from = edits.values_from.unwrap_or_default();
     let is_offline = args.data.is_some() || args.dir.is_some() || args.fit.k8s.is_some();
     if is_offline && !spec.values_from.is_empty() {
         let usage = "with --data, --dir or --k8s no Secret is read from a cluster: pass its values with -f instead of --values-from";
-        return Err(Usage(usage.to_owned()).into());
+        return Err(UsageError(usage.to_owned()).into());
     }
     let inputs = match &args.data {
-        Some(file) => Inputs::given(&resolved, Data::Given(data(file)?)),
+        Some(file) => Inputs::without_cluster(&resolved, RenderData::Given(read_data(file)?)),
         None if args.dir.is_some() || args.fit.k8s.is_some() => {
             let version = args.fit.k8s.as_deref().unwrap_or_default();
-            Inputs::given(&resolved, Data::of_version(version))
+            Inputs::without_cluster(&resolved, RenderData::with_version(version))
         }
         None => Inputs::read(session.ctx(), &resolved).await?,
     };
@@ -78,41 +78,45 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     // The Secret beside the installations is part of the data and never printed, nor are the values of the manifest's own Secrets.
     let mask = inputs.mask();
     if args.output == RenderFormat::Raw {
-        let text =
-            render::text(session.ctx(), &resolved, &inputs, verified.fetched.package).await?;
+        let text = render::render_text(session.ctx(), &resolved, &inputs, verified.fetched.package)
+            .await?;
         warn_each(&text.warnings);
-        let text = masked::text(&String::from_utf8_lossy(&text.raw()));
-        output::bytes(mask.text(&text).as_bytes());
+        let text = masked::mask_text(&String::from_utf8_lossy(&text.to_bytes()));
+        output::print_bytes(mask.mask_text(&text).as_bytes());
         return Ok(Exit::Done);
     }
     let (ctx, occasion) = (session.ctx(), resolved.occasion());
-    let rendered = render::objects(ctx, &resolved, occasion, inputs, verified).await?;
+    let rendered = render::render_objects(ctx, &resolved, occasion, inputs, verified).await?;
     warn_each(&rendered.warnings);
     let objects = rendered.manifests.into_iter();
-    let objects = objects.map(|one| masked::object(mask.object(&one.object)));
+    let objects = objects.map(|one| masked::mask_object(mask.mask_object(&one.object)));
     let objects: Vec<Value> = objects.collect();
     print(&objects, args.output)?;
     Ok(Exit::Done)
 }
 
 /// Chooses the entry that fits.
-async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
-    let offered = Offered {
+async fn catalogue_entry(session: &Session, args: &RenderArgs) -> Result<CatalogueEntry> {
+    let offered = LookupScope {
         source: &args.source,
         registry: args.values.registry.as_deref(),
         fit: &args.fit,
     };
     let name = args.addon.as_deref().unwrap_or_default();
-    let (entry, selection) = chosen::entry(session, &offered, name).await?;
+    let (entry, selection) = chosen::choose_entry(session, &offered, name).await?;
     warn_each(&selection.warnings);
     Ok(entry)
 }
 
 /// Reads a folder as a catalogue entry.
-async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
+async fn folder_entry(
+    session: &Session,
+    args: &RenderArgs,
+    dir: &Path,
+) -> Result<(CatalogueEntry, VerifiedPackage)> {
     let named = || format!("--dir {}", dir.display());
     let programs = session.ctx().kustomize();
-    let package = match programs.filter(|_| args.method == Some(Method::Manifest)) {
+    let package = match programs.filter(|_| args.method == Some(RenderMethod::Manifest)) {
         Some(programs) if kustomize::is_kustomization(dir) => {
             kustomize::build(dir, programs).await.with_context(named)?
         }
@@ -122,13 +126,13 @@ async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entr
     let addon = absolute.file_name().map(|name| name.to_string_lossy());
     let location = dir.display().to_string();
     let version = AddonVersion {
-        template: Template {
+        template: AddonTemplate {
             method: args.method.map(Into::into).unwrap_or_default(),
-            ..Template::default()
+            ..AddonTemplate::default()
         },
         ..AddonVersion::default()
     };
-    let entry = Entry {
+    let entry = CatalogueEntry {
         addon: addon.map_or_else(|| "addon".to_owned(), |name| name.into_owned()),
         description: None,
         support: None,
@@ -144,7 +148,7 @@ async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entr
         place: String::new(),
         author: Author::default(),
     };
-    let verified = Verified {
+    let verified = VerifiedPackage {
         manifest_hash: package.digest(),
         fetched: FetchedPackage {
             package,
@@ -158,20 +162,20 @@ async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entr
 }
 
 /// Reads the document of `--data`, which is one map.
-fn data(file: &Path) -> Result<Value> {
+fn read_data(file: &Path) -> Result<Value> {
     let name = file.display().to_string();
-    let bytes = crate::input::read(file).with_context(|| format!("--data {name}"))?;
+    let bytes = crate::input::read_input(file).with_context(|| format!("--data {name}"))?;
     values::read(&bytes, &name).with_context(|| format!("--data {name}"))
 }
 
 fn print(objects: &[Value], format: RenderFormat) -> Result<()> {
     if format == RenderFormat::Json {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        return output::value(&list, Format::Json);
+        return output::print_value(&list, OutputFormat::Json);
     }
     for object in objects {
-        output::bytes(b"---\n");
-        output::value(object, Format::Yaml)?;
+        output::print_bytes(b"---\n");
+        output::print_value(object, OutputFormat::Yaml)?;
     }
     Ok(())
 }

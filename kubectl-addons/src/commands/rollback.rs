@@ -3,7 +3,7 @@
 use addons_operation::{Choices, Intent, Offer, Resolver};
 use anyhow::Result;
 
-use crate::cli::history::Rollback;
+use crate::cli::history::RollbackArgs;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{again, change, choices, prompt};
@@ -12,21 +12,21 @@ use crate::{again, change, choices, prompt};
 ///
 /// # Errors
 /// Nothing was written.
-pub async fn run(session: &Session, args: &Rollback) -> Result<Exit> {
+pub async fn run(session: &Session, args: &RollbackArgs) -> Result<Exit> {
     again::once_more(async || rollback(session, args).await).await
 }
 
-async fn rollback(session: &Session, args: &Rollback) -> Result<Exit> {
+async fn rollback(session: &Session, args: &RollbackArgs) -> Result<Exit> {
     let intent = Intent::Rollback {
         installation: args.name.clone(),
         revision: args.revision,
     };
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
-    let resolution = prompt::resolve(&resolver, &intent, args.change.run.yes).await?;
+    let resolution = prompt::resolve_with_prompt(&resolver, &intent, args.change.run.yes).await?;
     let choices = Choices {
         allow_downgrade: true,
         wait_for_types: args.change.wait_for_types(),
-        ..choices::choices(args.change.accept, args.delete, &args.differences)
+        ..choices::parse_choices(args.change.accept, args.delete, &args.differences)
     };
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
     let plan = plan.whole()?;

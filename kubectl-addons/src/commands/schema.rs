@@ -1,6 +1,6 @@
 //! `schema FILE`: prints the JSON schemas with which editors check catalogues and sets.
 
-use crate::cli::schema::{File, Schema};
+use crate::cli::schema::{SchemaArgs, SchemaFile};
 use crate::exit::Exit;
 use crate::output;
 
@@ -9,11 +9,11 @@ const SET: &str = include_str!("../../../deploy/schemas/set.json");
 
 /// Prints a JSON schema.
 #[must_use]
-pub fn run(args: &Schema) -> Exit {
+pub fn run(args: &SchemaArgs) -> Exit {
     let schema = match args.file {
-        File::Catalogue => CATALOGUE,
-        File::Set => SET,
+        SchemaFile::Catalogue => CATALOGUE,
+        SchemaFile::Set => SET,
     };
-    output::bytes(schema.as_bytes());
+    output::print_bytes(schema.as_bytes());
     Exit::Done
 }

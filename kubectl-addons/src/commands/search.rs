@@ -2,22 +2,24 @@
 
 use anyhow::Result;
 use common::api::catalogue::{CatalogueClass, Support};
-use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::select::{
+    ClusterVersions, EntryRequest, RejectionReason, Selection, SelectionRules, select,
+};
+use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 use serde::Serialize;
 
 use crate::choices;
-use crate::cli::reading::{List, Search};
-use crate::cli::{Format, Listing};
+use crate::cli::reading::{ListArgs, SearchArgs};
+use crate::cli::{Listing, OutputFormat};
 use crate::exit::Exit;
-use crate::output::{self, Items, table::Table};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::hint;
 
 /// An add-on: the entry that would be installed, or why there is none.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct SearchRow {
     name: String,
     fits: bool,
     /// The version of the entry that fits, or absent.
@@ -40,71 +42,75 @@ struct Row {
 ///
 /// # Errors
 /// The catalogues or the index cannot be read, or without `--k8s` the server does not respond.
-pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
+pub async fn run(session: &Session, args: &SearchArgs) -> Result<Exit> {
     let catalogue = session
         .ctx()
-        .catalogue(&choices::offer(&args.source))
+        .catalogue(&choices::parse_offer(&args.source))
         .await?;
     let mut catalogue = Catalogue::clone(&catalogue);
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
     let is_shown = |class| args.core || class != CatalogueClass::Core;
     catalogue
         .entries
-        .retain(|entry| is_shown(entry.class) && holds(entry, &words));
+        .retain(|entry| is_shown(entry.class) && matches_words(entry, &words));
     catalogue.unread.retain(|unread| is_shown(unread.class));
     super::warn_of_unread(&catalogue);
-    let facts = super::facts(session, &catalogue, &args.fit).await?;
-    let rows = rows(&catalogue, &facts, session.rules());
-    print(&rows, args.output, true, || nothing(&words))
+    let facts = super::fit_facts(session, &catalogue, &args.fit).await?;
+    let rows = search_rows(&catalogue, &facts, session.rules());
+    print(&rows, args.output, true, || describe_no_match(&words))
 }
 
 /// Lists one version of each add-on that fits a cluster and can be installed: `list --available`.
 ///
 /// # Errors
 /// As [`run`], or a namespace stands for no cluster.
-pub async fn available(session: &Session, args: &List) -> Result<Exit> {
+pub async fn run_available(session: &Session, args: &ListArgs) -> Result<Exit> {
     let asked = &args.available;
     let catalogue = session
         .ctx()
-        .catalogue(&choices::offer(&asked.source))
+        .catalogue(&choices::parse_offer(&asked.source))
         .await?;
     let mut catalogue = Catalogue::clone(&catalogue);
     let is_shown = |class| args.core == (class == CatalogueClass::Core);
     catalogue.entries.retain(|entry| is_shown(entry.class));
     catalogue.unread.retain(|unread| is_shown(unread.class));
     super::warn_of_unread(&catalogue);
-    let facts = super::facts(session, &catalogue, &asked.fit).await?;
-    let mut rows = rows(&catalogue, &facts, session.rules());
+    let facts = super::fit_facts(session, &catalogue, &asked.fit).await?;
+    let mut rows = search_rows(&catalogue, &facts, session.rules());
     rows.retain(|row| row.fits);
     print(&rows, args.output, false, || {
         format!(
             "nothing fits{}",
-            hint::below(&hint::look("kubectl addons search"))
+            hint::indent_lines(&hint::look_line("kubectl addons search"))
         )
     })
 }
 
 /// Prints the rows. `fits` adds a column that says whether an add-on fits. Without it, all do.
 fn print(
-    rows: &[Row],
+    rows: &[SearchRow],
     asked: Listing,
     fits: bool,
     nothing: impl FnOnce() -> String,
 ) -> Result<Exit> {
     match asked.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: rows }, asked)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: rows }, asked)?
         }
-        Format::Name => output::names("addon", rows.iter().map(|row| row.name.as_str())),
-        Format::Table | Format::Wide if rows.is_empty() => output::note(&nothing()),
-        format => output::data(&table(rows, fits, format == Format::Wide).listed(asked)),
+        OutputFormat::Name => {
+            output::print_names("addon", rows.iter().map(|row| row.name.as_str()))
+        }
+        OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => output::note(&nothing()),
+        format => output::print_text(
+            &table(rows, fits, format == OutputFormat::Wide).render_listing(asked),
+        ),
     }
     Ok(Exit::Done)
 }
 
-fn nothing(words: &[String]) -> String {
+fn describe_no_match(words: &[String]) -> String {
     if words.is_empty() {
-        let add = hint::below(&hint::fix("kubectl addons catalogue add FILE"));
+        let add = hint::indent_lines(&hint::fix_line("kubectl addons catalogue add FILE"));
         format!("no add-ons{add}")
     } else {
         format!("no add-on with {}", words.join(" "))
@@ -112,7 +118,7 @@ fn nothing(words: &[String]) -> String {
 }
 
 /// Whether the name or the description contains every word (lower case).
-fn holds(entry: &Entry, words: &[String]) -> bool {
+fn matches_words(entry: &CatalogueEntry, words: &[String]) -> bool {
     let name = entry.addon.to_lowercase();
     let description = entry
         .description
@@ -124,18 +130,22 @@ fn holds(entry: &Entry, words: &[String]) -> bool {
         .all(|word| name.contains(word) || description.contains(word))
 }
 
-fn rows(catalogue: &Catalogue, facts: &ClusterFacts, rules: Rules) -> Vec<Row> {
+fn search_rows(
+    catalogue: &Catalogue,
+    facts: &ClusterVersions,
+    rules: SelectionRules,
+) -> Vec<SearchRow> {
     let of_name = |name: &&str| {
-        let request = Request {
+        let request = EntryRequest {
             addon: name,
-            ..Request::default()
+            ..EntryRequest::default()
         };
-        row(&select(catalogue, &request, facts, rules))
+        search_row(&select(catalogue, &request, facts, rules))
     };
     catalogue.names().iter().filter_map(of_name).collect()
 }
 
-fn row(selection: &Selection) -> Option<Row> {
+fn search_row(selection: &Selection) -> Option<SearchRow> {
     let best = selection.rejections.first();
     let entry = selection
         .chosen
@@ -143,7 +153,7 @@ fn row(selection: &Selection) -> Option<Row> {
         .or(best.map(|rejection| &rejection.entry))?;
     let of_chosen =
         |text: &str| (selection.chosen.is_some() && !text.is_empty()).then(|| text.to_owned());
-    Some(Row {
+    Some(SearchRow {
         name: entry.addon.clone(),
         fits: selection.chosen.is_some(),
         version: of_chosen(&entry.version.version),
@@ -153,15 +163,15 @@ fn row(selection: &Selection) -> Option<Row> {
         description: entry.description.clone(),
         reason: match &selection.chosen {
             Some(_) => None,
-            None => best.map(|rejection| needs(&rejection.reason)),
+            None => best.map(|rejection| describe_reason(&rejection.reason)),
         },
     })
 }
 
 /// Formats a reason: `needs Kubernetes >=1.37.0, this is 1.36.3`.
-fn needs(reason: &Reason) -> String {
+fn describe_reason(reason: &RejectionReason) -> String {
     match reason {
-        Reason::DoesNotMatch {
+        RejectionReason::DoesNotMatch {
             field,
             range,
             version,
@@ -177,7 +187,7 @@ fn needs(reason: &Reason) -> String {
     }
 }
 
-fn table(rows: &[Row], fits: bool, wide: bool) -> Table {
+fn table(rows: &[SearchRow], fits: bool, wide: bool) -> Table {
     let mut header = vec!["NAME", "VERSION"];
     if fits {
         header.push("FITS");
@@ -197,13 +207,13 @@ fn table(rows: &[Row], fits: bool, wide: bool) -> Table {
         if fits {
             cells.push(if row.fits { "yes" } else { "no" }.to_owned());
         }
-        cells.extend([super::short(&row.origin), support]);
+        cells.extend([super::short_origin(&row.origin), support]);
         if wide {
             cells.push(row.id.clone().unwrap_or_default());
         }
         let words = row.reason.as_ref().or(row.description.as_ref());
         cells.push(words.cloned().unwrap_or_default());
-        table.row(cells);
+        table.add_row(cells);
     }
     table
 }

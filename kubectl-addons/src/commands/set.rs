@@ -12,15 +12,15 @@ use addons_operation::{Choices, DeclaredSet, Intent, Offer, Resolver};
 use anyhow::Result;
 use tokio::time::{Instant, sleep};
 
-use crate::cli::operation::{Change, Differences, DryRun, Run};
-use crate::cli::plan::Apply;
+use crate::cli::operation::{ChangeArgs, DifferenceArgs, DryRunMode, RunArgs};
+use crate::cli::plan::ApplyArgs;
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::words::{fleet as words, typed as typed_again};
 use crate::{change, choices, prompt};
 
-pub use typed::{InSet, SetPlace, TypedSet, typed, within};
+pub use typed::{SetInstallationError, SetPlace, TypedSet, read_typed, within};
 
 /// The pause between two checks for a ready node.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -29,19 +29,20 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// node is ready.
 ///
 /// The file is not a set, or an error of install, upgrade or uninstall.
-pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
+pub async fn run(session: &Session, args: &ApplyArgs, path: &Path) -> Result<Exit> {
     let set = TypedSet::read(session, path, &args.members)?;
     let place = set.place();
-    let set = set.declared(args.change.accept.allow_prune);
+    let set = set.into_declared(args.change.accept.allow_prune);
     let cluster = session.cluster().await?;
-    if args.change.dry_run != DryRun::None || nodes::is_one_ready(cluster).await? != Some(false) {
-        return apply(session, args, (set, &place), &args.change).await;
+    if args.change.dry_run != DryRunMode::None || nodes::is_any_ready(cluster).await? != Some(false)
+    {
+        return apply_set(session, args, (set, &place), &args.change).await;
     }
     // On one of several clusters, there is a single confirmation and turn for the whole change.
     if session.turn().is_some() {
-        let place = of_cluster::place();
-        let again = place.as_deref().map(typed_again::for_place);
-        output::note(&words::new_cluster(&again.unwrap_or_default()));
+        let place = of_cluster::current_place();
+        let again = place.as_deref().map(typed_again::command_for_place);
+        output::note(&words::describe_new_cluster(&again.unwrap_or_default()));
         return Ok(Exit::TimedOut);
     }
     let began = Instant::now();
@@ -57,40 +58,43 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
         ..set.clone()
     };
     if !first.installations.is_empty() {
-        let unready = Change {
-            run: Run {
+        let unready = ChangeArgs {
+            run: RunArgs {
                 wait: false,
                 ..args.change.run.clone()
             },
             ..args.change.clone()
         };
-        let exit = apply(session, args, (first, &place), &unready).await?;
+        let exit = apply_set(session, args, (first, &place), &unready).await?;
         if exit != Exit::Done || rest.is_empty() {
             return Ok(exit);
         }
     }
-    if !is_node_ready(cluster, began + args.change.run.timeout).await? {
-        output::note(&words::no_node(rest.len(), &typed_again::for_clusters(&[])));
+    if !wait_for_node(cluster, began + args.change.run.timeout).await? {
+        output::note(&words::describe_no_node(
+            rest.len(),
+            &typed_again::command_for_clusters(&[]),
+        ));
         return Ok(Exit::TimedOut);
     }
     // The first plans were rendered with facts from before there was a node.
-    apply(&session.fresh(), args, (set, &place), &args.change).await
+    apply_set(&session.fresh(), args, (set, &place), &args.change).await
 }
 
-async fn apply(
+async fn apply_set(
     session: &Session,
-    args: &Apply,
+    args: &ApplyArgs,
     (set, place): (DeclaredSet, &SetPlace),
-    change: &Change,
+    change: &ChangeArgs,
 ) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
     let intent = Intent::Declared(set);
-    let resolution = prompt::resolve(&resolver, &intent, change.run.yes).await?;
+    let resolution = prompt::resolve_with_prompt(&resolver, &intent, change.run.yes).await?;
     let choices = Choices {
         repair: args.repair,
         allow_downgrade: args.allow_downgrade,
         wait_for_types: change.wait_for_types(),
-        ..choices::choices(change.accept, args.delete, &Differences::default())
+        ..choices::parse_choices(change.accept, args.delete, &DifferenceArgs::default())
     };
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
     let plan = plan.whole().map_err(|error| place.clone().within(error))?;
@@ -98,9 +102,9 @@ async fn apply(
 }
 
 /// Waits until a node is ready. Returns `false` at the deadline.
-async fn is_node_ready(cluster: &Cluster, deadline: Instant) -> Result<bool> {
+async fn wait_for_node(cluster: &Cluster, deadline: Instant) -> Result<bool> {
     let mut is_told = false;
-    while nodes::is_one_ready(cluster).await? == Some(false) {
+    while nodes::is_any_ready(cluster).await? == Some(false) {
         if Instant::now() + PAUSE > deadline {
             return Ok(false);
         }

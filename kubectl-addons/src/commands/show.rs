@@ -7,27 +7,27 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use common::api::catalogue::{FormField, Method, Requirement, Source, Support};
-use common::catalogue::select::{ClusterFacts, Rejection, Rules, Selection, select};
-use common::catalogue::{Entry, Origin};
+use common::catalogue::select::{ClusterVersions, Rejection, Selection, SelectionRules, select};
+use common::catalogue::{CatalogueEntry, Origin};
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::chosen::{self, Offered};
-use crate::cli::Format;
-use crate::cli::reading::Show;
+use super::chosen::{self, LookupScope};
+use crate::cli::OutputFormat;
+use crate::cli::reading::ShowArgs;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
-use addons_operation::Target;
+use addons_operation::VersionedName;
 use addons_operation::choose::choose;
 use addons_operation::render::{self, Rendered};
 
 /// An add-on as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct ShownAddon {
     name: String,
     /// The version that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,22 +37,22 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     support: Option<Support>,
     /// The versions that entries had to fit.
-    cluster: Cluster,
+    cluster: ShownCluster,
     /// The rules that chose the entry.
-    rules: Rules,
+    rules: SelectionRules,
     /// The entry that fits. Absent if none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<ShownEntry>,
     /// The content of the entry's manifest. Absent if it was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<Content>,
-    passed_over: Vec<PassedOver>,
+    content: Option<ShownContent>,
+    passed_over: Vec<ShownRejection>,
 }
 
 /// The versions of a cluster without their pre-release. Absent if unknown.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Cluster {
+struct ShownCluster {
     #[serde(skip_serializing_if = "Option::is_none")]
     kubernetes: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ struct ShownEntry {
 /// The content of a manifest.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Content {
+struct ShownContent {
     location: String,
     /// The hash of the entry, or the computed one.
     manifest_hash: String,
@@ -95,7 +95,7 @@ struct Content {
 /// An entry that was rejected.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PassedOver {
+struct ShownRejection {
     version: String,
     id: String,
     origin: Origin,
@@ -108,30 +108,32 @@ struct PassedOver {
 /// # Errors
 /// The add-on is unknown, its manifest cannot be fetched, verified or read (everything else is shown first), or for a document nothing
 /// fits.
-pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
-    let offered = Offered {
+pub async fn run(session: &Session, args: &ShowArgs) -> Result<Exit> {
+    let offered = LookupScope {
         source: &args.source,
         registry: args.site.registry.as_deref(),
         fit: &args.fit,
     };
-    let found = chosen::find(session, &offered, &args.addon).await?;
+    let found = chosen::find_addon(session, &offered, &args.addon).await?;
     let catalogue = &found.catalogue;
     let request = found.request();
-    let facts = super::facts(session, catalogue, &args.fit).await?;
+    let facts = super::fit_facts(session, catalogue, &args.fit).await?;
     if args.values || args.readme {
         let (entry, selection) = choose(catalogue, &request, &facts, session.rules())?;
         selection
             .warnings
             .iter()
             .for_each(|warning| output::warn(warning));
-        return documents::print(session, args, &entry).await;
+        return documents::print_document(session, args, &entry).await;
     }
     let selection = select(catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
-        Some(entry) => Some(render::of_entry(session.ctx(), entry, args.fit.k8s.as_deref()).await),
+        Some(entry) => {
+            Some(render::render_entry(session.ctx(), entry, args.fit.k8s.as_deref()).await)
+        }
         None => None,
     };
-    let is_chart = |entry: &Entry| entry.version.template.method == Method::Helm;
+    let is_chart = |entry: &CatalogueEntry| entry.version.template.method == Method::Helm;
     let (rendered, failure) = match fetched.transpose() {
         Ok(rendered) => (rendered, None),
         // Rendering needs helm, and possibly values that only an installation has.
@@ -148,13 +150,13 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     {
         output::warn(warning);
     }
-    let shown = Shown::new(found.wish, &facts, &selection, rendered);
+    let shown = ShownAddon::new(found.wish, &facts, &selection, rendered);
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&shown, args.output.format)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&shown, args.output.format)?
         }
-        Format::Name => output::names("addon", std::iter::once(shown.name.as_str())),
-        Format::Table | Format::Wide => output::data(&text::text(&shown)),
+        OutputFormat::Name => output::print_names("addon", std::iter::once(shown.name.as_str())),
+        OutputFormat::Table | OutputFormat::Wide => output::print_text(&text::render_addon(&shown)),
     }
     match failure {
         Some(error) => Err(error.into()),
@@ -163,10 +165,10 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     }
 }
 
-impl Shown {
+impl ShownAddon {
     fn new(
-        wish: Target,
-        facts: &ClusterFacts,
+        wish: VersionedName,
+        facts: &ClusterVersions,
         selection: &Selection,
         rendered: Option<Rendered>,
     ) -> Self {
@@ -184,20 +186,24 @@ impl Shown {
             asked_for: wish.version,
             description: known.and_then(|entry| entry.description.clone()),
             support: known.and_then(|entry| entry.support),
-            cluster: Cluster {
+            cluster: ShownCluster {
                 kubernetes: facts.kubernetes.as_ref().map(ToString::to_string),
                 kkp: facts.kkp.as_ref().map(ToString::to_string),
             },
             rules: selection.rules,
             entry: selection.chosen.as_ref().map(ShownEntry::new),
-            content: rendered.map(|rendered| Content::new(rendered, has_hash)),
-            passed_over: selection.rejections.iter().map(PassedOver::new).collect(),
+            content: rendered.map(|rendered| ShownContent::new(rendered, has_hash)),
+            passed_over: selection
+                .rejections
+                .iter()
+                .map(ShownRejection::new)
+                .collect(),
         }
     }
 }
 
 impl ShownEntry {
-    fn new(entry: &Entry) -> Self {
+    fn new(entry: &CatalogueEntry) -> Self {
         let version = entry.version.clone();
         Self {
             version: version.version,
@@ -214,13 +220,13 @@ impl ShownEntry {
     }
 }
 
-impl Content {
+impl ShownContent {
     fn new(rendered: Rendered, verified: bool) -> Self {
         let mut images = BTreeSet::new();
         for manifest in &rendered.manifests {
-            images.extend(addons_render::images::images(&manifest.object));
+            images.extend(addons_render::images::find_images(&manifest.object));
         }
-        let key = |manifest: &Manifest| ObjectKey::of(&manifest.object);
+        let key = |manifest: &Manifest| ObjectKey::from_object(&manifest.object);
         Self {
             location: rendered.location,
             manifest_hash: rendered.manifest_hash,
@@ -231,7 +237,7 @@ impl Content {
     }
 }
 
-impl PassedOver {
+impl ShownRejection {
     fn new(rejection: &Rejection) -> Self {
         Self {
             version: rejection.entry.version.version.clone(),

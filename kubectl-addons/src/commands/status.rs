@@ -6,38 +6,38 @@ mod watch;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use addons_plan::found::open_releases;
+use addons_plan::found::list_open_releases;
 use addons_plan::standing::object::ObjectHealth;
-use addons_plan::standing::{Offered, Word};
+use addons_plan::standing::{OfferedCatalogues, StandingState};
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
-use common::foreign::Foreign;
+use common::foreign::ForeignText;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::reading::Status;
-use crate::cli::{Format, Listing};
+use crate::cli::reading::StatusArgs;
+use crate::cli::{Listing, OutputFormat};
 use crate::commands::labelled;
-use crate::commands::list::brief;
+use crate::commands::list::shorten_status;
 use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::output::table::Table;
-use crate::output::{self, Items};
+use crate::output::{self, ItemList};
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use crate::words::hint;
-use crate::words::plan::label;
+use crate::words::plan::version_label;
 use addons_helm;
 use addons_helm::release as helm_release;
-use addons_operation::health::{self, State};
+use addons_operation::health::{self, InstallationState};
 use addons_operation::release;
 use addons_operation::{Context, Records, name_of};
 
 /// An installation with its objects, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct View<'a> {
+struct InstallationView<'a> {
     /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
@@ -61,9 +61,9 @@ struct View<'a> {
 }
 
 /// An installation and its current state.
-struct Looked {
+struct ObservedInstallation {
     record: AddonInstallation,
-    state: State,
+    state: InstallationState,
     objects: Vec<ObjectHealth>,
     helm: Option<String>,
 }
@@ -72,68 +72,74 @@ struct Looked {
 ///
 /// # Errors
 /// The installation does not exist, or the server cannot be reached or refuses the request.
-pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
+pub async fn run(session: &Session, args: &StatusArgs) -> Result<Exit> {
     let listing = args.output.listing();
     if args.watch {
-        let listing =
-            listing.ok_or_else(|| Usage("--watch cannot be combined with -o html".to_owned()))?;
-        return judged(args, watch::run(session, args, listing).await);
+        let listing = listing
+            .ok_or_else(|| UsageError("--watch cannot be combined with -o html".to_owned()))?;
+        return apply_exit_code(args, watch::run(session, args, listing).await);
     }
     let exit = async {
-        let all = look(session, session.ctx(), args).await?;
+        let all = read_installations(session, session.ctx(), args).await?;
         match listing {
             Some(listing) => show(args, listing, &all)?,
             None => {
                 let all: Vec<_> = all.iter().map(|looked| (None, looked)).collect();
-                output::bytes(page::page(&all, Timestamp::now()).as_bytes());
+                output::print_bytes(page::render_page(&all, Timestamp::now()).as_bytes());
             }
         }
-        Ok(exit(&all))
+        Ok(exit_code(&all))
     };
-    judged(args, exit.await)
+    apply_exit_code(args, exit.await)
 }
 
-fn show(args: &Status, listing: Listing, all: &[Looked]) -> Result<()> {
+fn show(args: &StatusArgs, listing: Listing, all: &[ObservedInstallation]) -> Result<()> {
     match (listing.format, all) {
-        (Format::Json | Format::Yaml | Format::Template(_), all) => {
-            output::value(&document(args, all)?, listing)?;
+        (OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_), all) => {
+            output::print_value(&document(args, all)?, listing)?;
         }
-        (Format::Table | Format::Wide, []) => output::note("nothing is installed"),
-        (Format::Name, all) => all.iter().for_each(|one| output::data(&keys(one))),
-        (Format::Table | Format::Wide, all) => {
-            all.iter().for_each(|one| output::data(&tree(one)));
+        (OutputFormat::Table | OutputFormat::Wide, []) => output::note("nothing is installed"),
+        (OutputFormat::Name, all) => all
+            .iter()
+            .for_each(|one| output::print_text(&object_keys(one))),
+        (OutputFormat::Table | OutputFormat::Wide, all) => {
+            all.iter()
+                .for_each(|one| output::print_text(&render_tree(one)));
         }
     }
     Ok(())
 }
 
 /// Returns a single named installation as an object, and others as a list.
-fn document(args: &Status, all: &[Looked]) -> Result<Value> {
+fn document(args: &StatusArgs, all: &[ObservedInstallation]) -> Result<Value> {
     if let [one] = all
         && !args.is_list()
     {
-        return Ok(serde_json::to_value(View::of(None, one))?);
+        return Ok(serde_json::to_value(InstallationView::new(None, one))?);
     }
-    let items: Vec<View<'_>> = all.iter().map(|one| View::of(None, one)).collect();
-    Ok(serde_json::to_value(Items { items: &items })?)
+    let items: Vec<InstallationView<'_>> = all
+        .iter()
+        .map(|one| InstallationView::new(None, one))
+        .collect();
+    Ok(serde_json::to_value(ItemList { items: &items })?)
 }
 
 /// Shows the installations of these names on every cluster of a fleet: a line each, and with `-o wide` their objects.
 ///
 /// # Errors
 /// A value cannot be printed. One cluster's failure does not stop the others.
-pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
+pub async fn run_on_fleet(fleet: &Fleet, args: &StatusArgs) -> Result<Exit> {
     if args.watch {
-        return Err(Usage("--watch can only be used with a single cluster".to_owned()).into());
+        return Err(UsageError("--watch can only be used with a single cluster".to_owned()).into());
     }
     let (found, failed) = fleet
-        .each(async |session| look(session, session.ctx(), args).await)
+        .read_each(async |session| read_installations(session, session.ctx(), args).await)
         .await;
     let all = found.iter().flat_map(|(cluster, all)| {
         let all = all.iter();
         all.map(move |looked| (cluster.as_str(), looked))
     });
-    let all: Vec<(&str, &Looked)> = all.collect();
+    let all: Vec<(&str, &ObservedInstallation)> = all.collect();
     let listing = args.output.listing();
     match listing.map(|listing| listing.format) {
         None => {
@@ -141,39 +147,39 @@ pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
                 .iter()
                 .map(|(at, looked)| (Some(*at), *looked))
                 .collect();
-            output::bytes(page::page(&all, Timestamp::now()).as_bytes());
+            output::print_bytes(page::render_page(&all, Timestamp::now()).as_bytes());
         }
-        Some(Format::Json | Format::Yaml | Format::Template(_)) => {
+        Some(OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_)) => {
             let items = all.iter();
-            let items: Vec<View<'_>> = items
-                .map(|(cluster, looked)| View::of(Some(cluster), looked))
+            let items: Vec<InstallationView<'_>> = items
+                .map(|(cluster, looked)| InstallationView::new(Some(cluster), looked))
                 .collect();
-            output::value(&Items { items: &items }, listing.unwrap_or_default())?;
+            output::print_value(&ItemList { items: &items }, listing.unwrap_or_default())?;
         }
-        Some(Format::Name) => all
+        Some(OutputFormat::Name) => all
             .iter()
-            .for_each(|(_, looked)| output::data(&keys(looked))),
-        Some(Format::Wide) => {
+            .for_each(|(_, looked)| output::print_text(&object_keys(looked))),
+        Some(OutputFormat::Wide) => {
             for (cluster, looked) in &all {
-                output::data(&format!("{cluster}: {}", tree(looked)));
+                output::print_text(&format!("{cluster}: {}", render_tree(looked)));
             }
         }
-        Some(Format::Table) => {
-            let text = table(&all, args.is_list()).listed(listing.unwrap_or_default());
-            output::data(&text);
+        Some(OutputFormat::Table) => {
+            let text = table(&all, args.is_list()).render_listing(listing.unwrap_or_default());
+            output::print_text(&text);
         }
     }
-    let exits = found.iter().map(|(_, all)| exit(all));
+    let exits = found.iter().map(|(_, all)| exit_code(all));
     let exit = exits.max().unwrap_or(Exit::Done);
     match failed {
-        Exit::Done => judged(args, Ok(exit)),
+        Exit::Done => apply_exit_code(args, Ok(exit)),
         failed if args.exit_code => Ok(failed.max(Exit::Usage)),
         failed => Ok(failed),
     }
 }
 
 /// Returns exit code 1 if an installation is not ready.
-fn exit(all: &[Looked]) -> Exit {
+fn exit_code(all: &[ObservedInstallation]) -> Exit {
     match all.iter().all(|looked| looked.state.standing.is_good()) {
         true => Exit::Done,
         false => Exit::Failed,
@@ -181,16 +187,16 @@ fn exit(all: &[Looked]) -> Exit {
 }
 
 /// Applies `--exit-code`: without it, only errors count; with it, an error is more than 1.
-fn judged(args: &Status, exit: Result<Exit>) -> Result<Exit> {
+fn apply_exit_code(args: &StatusArgs, exit: Result<Exit>) -> Result<Exit> {
     match exit {
         exit if args.exit_code => {
-            Ok(exit.unwrap_or_else(|error| output::failure(&error).max(Exit::Usage)))
+            Ok(exit.unwrap_or_else(|error| output::report_failure(&error).max(Exit::Usage)))
         }
         exit => exit.map(|_| Exit::Done),
     }
 }
 
-fn table(all: &[(&str, &Looked)], has_names: bool) -> Table {
+fn table(all: &[(&str, &ObservedInstallation)], has_names: bool) -> Table {
     let mut header = vec!["CLUSTER", "VERSION", "READY", "STATUS"];
     if has_names {
         header.insert(1, "NAME");
@@ -204,31 +210,35 @@ fn table(all: &[(&str, &Looked)], has_names: bool) -> Table {
             (*cluster).to_owned(),
             version.unwrap_or_default(),
             format!("{ready}/{}", objects.len()),
-            brief(&looked.state.to_string()),
+            shorten_status(&looked.state.to_string()),
         ];
         if has_names {
             cells.insert(1, name_of(&looked.record).name);
         }
-        table.row(cells);
+        table.add_row(cells);
     }
     table
 }
 
 /// Reads installations and their state. `ctx` is that of the session, or a fresh one to see later changes.
-async fn look(session: &Session, ctx: &Context, args: &Status) -> Result<Vec<Looked>> {
+async fn read_installations(
+    session: &Session,
+    ctx: &Context,
+    args: &StatusArgs,
+) -> Result<Vec<ObservedInstallation>> {
     let namespace = session.global().namespace.as_deref();
     if args.all_namespaces && namespace.is_some() {
         return Err(
-            Usage("--all-namespaces cannot be combined with --namespace".to_owned()).into(),
+            UsageError("--all-namespaces cannot be combined with --namespace".to_owned()).into(),
         );
     }
     let known = Records::read(ctx).await?;
     let mut records = match args.names.as_slice() {
-        [] => known.within(namespace).collect(),
-        names => known.named(names, namespace)?,
+        [] => known.in_namespace(namespace).collect(),
+        names => known.find_all(names, namespace)?,
     };
     if let Some(selector) = &args.selector {
-        labelled::keep(ctx, namespace, selector, &mut records).await?;
+        labelled::retain_matching(ctx, namespace, selector, &mut records).await?;
     }
     // Installations from indexes and directories are not in the catalogues.
     let is_of_catalogue = |record: &&AddonInstallation| {
@@ -236,28 +246,28 @@ async fn look(session: &Session, ctx: &Context, args: &Status) -> Result<Vec<Loo
         reference.index.is_none() && reference.directory.is_none()
     };
     let offered = match records.iter().any(is_of_catalogue) {
-        true => health::offered(ctx).await?,
+        true => health::read_offered(ctx).await?,
         false => None,
     };
     let mut all = Vec::new();
     for record in records {
-        all.push(one(ctx, record, offered.as_ref()).await?);
+        all.push(read_installation(ctx, record, offered.as_ref()).await?);
     }
     Ok(all)
 }
 
-async fn one(
+async fn read_installation(
     ctx: &Context,
     record: &AddonInstallation,
-    offered: Option<&Offered<'_>>,
-) -> Result<Looked> {
-    let health = health::objects(ctx.cluster().await?, record).await?;
-    let state = health::state(ctx, record, &health, offered).await?;
-    let helm = match record.status.as_ref().and_then(release::recorded) {
-        Some(named) => Some(helm(release::status(ctx, named).await?, named)),
+    offered: Option<&OfferedCatalogues<'_>>,
+) -> Result<ObservedInstallation> {
+    let health = health::object_health(ctx.cluster().await?, record).await?;
+    let state = health::installation_state(ctx, record, &health, offered).await?;
+    let helm = match record.status.as_ref().and_then(release::recorded_release) {
+        Some(named) => Some(describe_helm(release::status(ctx, named).await?, named)),
         None => None,
     };
-    Ok(Looked {
+    Ok(ObservedInstallation {
         record: record.clone(),
         state,
         objects: health.objects,
@@ -266,9 +276,9 @@ async fn one(
 }
 
 /// Describes the Helm releases that also hold objects of an installation, or still have records of them.
-fn held(looked: &Looked) -> Vec<String> {
+fn describe_releases(looked: &ObservedInstallation) -> Vec<String> {
     let record = &looked.record;
-    let open = open_releases(record).map(|release| (release, 0));
+    let open = list_open_releases(record).map(|release| (release, 0));
     let mut held: BTreeMap<String, usize> = open.collect();
     for release in looked
         .objects
@@ -297,8 +307,8 @@ fn held(looked: &Looked) -> Vec<String> {
     lines
 }
 
-impl<'a> View<'a> {
-    fn of(cluster: Option<&'a str>, looked: &'a Looked) -> Self {
+impl<'a> InstallationView<'a> {
+    fn new(cluster: Option<&'a str>, looked: &'a ObservedInstallation) -> Self {
         let (metadata, spec) = (&looked.record.metadata, &looked.record.spec);
         Self {
             cluster,
@@ -306,9 +316,9 @@ impl<'a> View<'a> {
             namespace: metadata.namespace.as_deref().unwrap_or_default(),
             target_namespace: spec.target_namespace.as_deref().unwrap_or_default(),
             status: looked.state.to_string(),
-            phase: looked.state.standing.word.to_string(),
+            phase: looked.state.standing.state.to_string(),
             message: &looked.state.standing.message,
-            way_on: looked.state.way_on.as_deref(),
+            way_on: looked.state.continue_command.as_deref(),
             installed: looked.record.installed(),
             objects: &looked.objects,
             helm: looked.helm.as_deref(),
@@ -317,24 +327,24 @@ impl<'a> View<'a> {
 }
 
 /// Formats the keys of the objects, one per line.
-fn keys(looked: &Looked) -> String {
+fn object_keys(looked: &ObservedInstallation) -> String {
     let keys = looked.objects.iter();
     keys.map(|object| format!("{}\n", object.key)).collect()
 }
 
 /// Formats the state of a release: `Release web/web   Deployed, revision 2: Upgrade complete`. Helm's text about a failure may repeat
 /// values, so it is left out; the record has it without them.
-fn helm(status: Option<helm_release::Status>, named: &HelmRelease) -> String {
+fn describe_helm(status: Option<helm_release::ReleaseStatus>, named: &HelmRelease) -> String {
     let HelmRelease { name, namespace } = named;
     match status {
-        Some(helm_release::Status {
-            phase: phase @ helm_release::Phase::Deployed,
+        Some(helm_release::ReleaseStatus {
+            phase: phase @ helm_release::ReleasePhase::Deployed,
             revision,
             description,
             ..
         }) => format!(
             "Release {namespace}/{name}   {phase:?}, revision {revision}: {}",
-            Foreign::new(&description)
+            ForeignText::new(&description)
         ),
         Some(status) => format!(
             "Release {namespace}/{name}   {:?}, revision {}",
@@ -344,13 +354,13 @@ fn helm(status: Option<helm_release::Status>, named: &HelmRelease) -> String {
     }
 }
 
-fn tree(looked: &Looked) -> String {
+fn render_tree(looked: &ObservedInstallation) -> String {
     let (record, state, objects) = (&looked.record, &looked.state, &looked.objects);
     let name = record.metadata.name.as_deref().unwrap_or_default();
     let target = record.spec.target_namespace.as_deref().unwrap_or_default();
     let version = record
         .installed()
-        .map(|installed| format!(" {}", label(installed)))
+        .map(|installed| format!(" {}", version_label(installed)))
         .unwrap_or_default();
     let mut text = format!("{name}{version} in {target}   {state}\n");
     let names: Vec<String> = objects
@@ -375,11 +385,11 @@ fn tree(looked: &Looked) -> String {
         } else {
             "├─"
         };
-        let (name, state) = (output::padded(name, width), object.message());
+        let (name, state) = (output::pad_text(name, width), object.message());
         // Writing to a String cannot fail.
         let _ = match &object.blocker {
             Some(blocker) => {
-                let state = output::padded(state, state_width);
+                let state = output::pad_text(state, state_width);
                 writeln!(text, "{branch} {name}   {state}   {}", blocker.message)
             }
             None => writeln!(text, "{branch} {name}   {state}"),
@@ -400,16 +410,16 @@ fn tree(looked: &Looked) -> String {
             "take back: kubectl addons upgrade {name} --conflicts take"
         );
     }
-    for line in held(looked) {
+    for line in describe_releases(looked) {
         let _ = writeln!(text, "{line}");
     }
-    if let Some(way_on) = &state.way_on
-        && state.standing.word != Word::Interrupted
+    if let Some(way_on) = &state.continue_command
+        && state.standing.state != StandingState::Interrupted
     {
         let _ = writeln!(text, "to continue: {way_on}");
     }
     if objects.iter().any(ObjectHealth::is_restorable) {
-        let _ = writeln!(text, "restore: {}", hint::restored_by(record));
+        let _ = writeln!(text, "restore: {}", hint::restore_command(record));
     }
     if let Some(helm) = &looked.helm {
         let _ = writeln!(text, "└─ {helm}");

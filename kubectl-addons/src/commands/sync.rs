@@ -8,31 +8,31 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use addons_operation::error::NotSynced;
-use addons_operation::stage::Failed;
+use addons_operation::error::DirectorySyncError;
+use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, DirectorySync, Intent, Interruption, Offer, Plan, Resolver};
 use addons_sources::directory;
 use anyhow::{Context as _, Result};
 use common::api::names::InstallationName;
 use common::directory::allowed::AllowList;
-use common::directory::{File, Options, read};
+use common::directory::{DirectoryFile, DirectoryOptions, read};
 
-use crate::change::Reports;
-use crate::cli::operation::DryRun;
-use crate::cli::sync::{Kinds, Sync};
+use crate::change::InstallationReports;
+use crate::cli::operation::DryRunMode;
+use crate::cli::sync::{AllowedKinds, SyncArgs};
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use crate::{change, choices, events, output, partial};
 
 /// The result of a pass.
-struct Passed {
+struct PassResult {
     /// The exit code.
     exit: Exit,
     /// Whether there was nothing to do.
     is_nothing: bool,
     /// The reports, for a pass that is part of a longer operation.
-    reports: Reports,
+    reports: InstallationReports,
 }
 
 /// Installs, upgrades and repairs what is in the directory, and uninstalls what was removed from it. With `--watch`, continues until the
@@ -40,26 +40,26 @@ struct Passed {
 ///
 /// # Errors
 /// Nothing was written: the directory cannot be read, or the user declined.
-pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
-    events::check(args.output.format)?;
+pub async fn run(session: &Session, args: &SyncArgs) -> Result<Exit> {
+    events::check_output(args.output.format)?;
     if args.watch {
         return watch::run(session, args).await;
     }
-    let path = absolute(&args.directory)?;
+    let path = absolute_path(&args.directory)?;
     let reading = directory::read_until_stable(Path::new(&path)).await?;
-    let sync = Arc::new(found(session, args, path, reading.files));
-    Ok(pass(session, args, &sync, None, None).await?.exit)
+    let sync = Arc::new(parse_directory(session, args, path, reading.files));
+    Ok(run_pass(session, args, &sync, None, None).await?.exit)
 }
 
 /// Compares the directory with the cluster once, and executes what is due. `only` limits the pass to one installation if nothing else can
 /// have changed. `interruption` is that of the surrounding operation.
-async fn pass(
+async fn run_pass(
     session: &Session,
-    args: &Sync,
+    args: &SyncArgs,
     sync: &Arc<DirectorySync>,
     only: Option<&InstallationName>,
     interruption: Option<&Interruption>,
-) -> Result<Passed> {
+) -> Result<PassResult> {
     let resolver = Resolver::new(session.ctx(), Offer::Nothing).await?;
     let intent = Intent::SyncDirectory(Arc::clone(sync));
     let mut resolution = resolver.resolve(&intent, &Default::default()).await?;
@@ -69,9 +69,10 @@ async fn pass(
     }
     let choices = Choices {
         wait_for_types: args.change.wait_for_types(),
-        ..choices::choices(args.change.accept, args.delete, &args.differences)
+        ..choices::parse_choices(args.change.accept, args.delete, &args.differences)
     };
-    let (plan, mut failed) = partial::plan(&resolver, resolution, &choices, false).await?;
+    let (plan, mut failed) =
+        partial::plan_partially(&resolver, resolution, &choices, false).await?;
     if !args.watch {
         change::check_named(session, &plan)?;
     }
@@ -80,33 +81,35 @@ async fn pass(
     if sync.directory.is_empty() {
         output::note(&format!("{} holds no manifest", sync.path));
     }
-    let removal = match refusal(&resolver, sync, args) {
-        _ if sync.holds.is_some() || only.is_some() => None,
+    let removal = match removal_refusal(&resolver, sync, args) {
+        _ if sync.keep_reason.is_some() || only.is_some() => None,
         Some(refused) => {
-            failed.push(Failed {
+            failed.push(FailedInstallation {
                 name: sync.path.clone(),
                 error: refused.into(),
             });
             None
         }
         None => {
-            let mut removal = resolver.plan_gone(sync, &plan, &choices).await?;
+            let mut removal = resolver
+                .plan_removed_installations(sync, &plan, &choices)
+                .await?;
             failed.append(&mut removal.failed);
             Some(removal)
         }
     };
     let removal = removal.filter(|removal| !removal.is_empty());
-    due::show([Some(&plan), removal.as_ref()], args.output.format)?;
+    due::print_due([Some(&plan), removal.as_ref()], args.output.format)?;
     let is_nothing = plan.is_empty() && removal.is_none();
     let done = if args.watch && is_nothing {
-        Ok((Exit::Done, Reports::new()))
+        Ok((Exit::Done, InstallationReports::new()))
     } else {
         carry_out(session, plan, removal, args, interruption).await
     };
     // Report failures even if the user declined the rest.
-    let left_out = partial::report(failed);
+    let left_out = partial::report_failed(failed);
     let (done, reports) = done?;
-    Ok(Passed {
+    Ok(PassResult {
         exit: done.max(left_out),
         is_nothing,
         reports,
@@ -118,16 +121,16 @@ async fn carry_out(
     session: &Session,
     plan: Plan,
     removal: Option<Plan>,
-    args: &Sync,
+    args: &SyncArgs,
     interruption: Option<&Interruption>,
-) -> Result<(Exit, Reports)> {
+) -> Result<(Exit, InstallationReports)> {
     let change = &args.change;
-    if change.dry_run != DryRun::None {
+    if change.dry_run != DryRunMode::None {
         let mut exit = change::run(session, plan, change).await?;
         if let Some(removal) = removal {
-            exit = exit.max(change::show(session, removal, change.dry_run).await?);
+            exit = exit.max(change::show_dry_run(session, removal, change.dry_run).await?);
         }
-        return Ok((exit, Reports::new()));
+        return Ok((exit, InstallationReports::new()));
     }
     change::propose(session, &plan).await?;
     if let Some(removal) = &removal {
@@ -137,19 +140,19 @@ async fn carry_out(
     if !nothing && !change.run.yes {
         change::confirm("Continue? [y/N] ")?;
     }
-    let (mut exit, mut reports) = (Exit::Done, Reports::new());
+    let (mut exit, mut reports) = (Exit::Done, InstallationReports::new());
     for plan in [Some(plan), removal].into_iter().flatten() {
         if !plan.is_empty() {
             let (run, define) = (&change.run, !change.no_init);
             let done = match interruption {
                 Some(until) => {
                     let plan = Arc::new(plan);
-                    let done = change::carry_out_until(session, &plan, run, define, until);
+                    let done = change::execute_until(session, &plan, run, define, until);
                     let (exit, done) = done.await?;
                     reports.extend(done);
                     exit
                 }
-                None => change::carry_out(session, plan, run, define).await?,
+                None => change::execute_confirmed(session, plan, run, define).await?,
             };
             exit = exit.max(done);
         }
@@ -158,32 +161,37 @@ async fn carry_out(
 }
 
 /// Returns why nothing is uninstalled although manifests were removed: an empty or mostly empty directory is rarely intended.
-fn refusal(resolver: &Resolver<'_>, sync: &DirectorySync, args: &Sync) -> Option<NotSynced> {
-    let gone = resolver.gone(sync);
+fn removal_refusal(
+    resolver: &Resolver<'_>,
+    sync: &DirectorySync,
+    args: &SyncArgs,
+) -> Option<DirectorySyncError> {
+    let gone = resolver.find_removed_installations(sync);
     let directory = sync.path.clone();
     if gone.names.is_empty() {
         return None;
     }
     if sync.directory.is_empty() {
         let installations = gone.names.len();
-        return (!args.allow_empty).then_some(NotSynced::Empty {
+        return (!args.allow_empty).then_some(DirectorySyncError::Empty {
             directory,
             installations,
         });
     }
-    if !gone.is_most() || args.allow_removals || may_uninstall(args, &gone.names, gone.of) {
+    if !gone.is_majority() || args.allow_removals || confirm_removals(args, &gone.names, gone.total)
+    {
         return None;
     }
-    Some(NotSynced::MostlyGone {
+    Some(DirectorySyncError::MostlyGone {
         directory,
         gone: gone.names.len(),
-        of: gone.of,
+        of: gone.total,
     })
 }
 
 /// Asks the user on a terminal for confirmation, which `--yes` does not give.
-fn may_uninstall(args: &Sync, gone: &[String], of: usize) -> bool {
-    let asks = args.change.dry_run == DryRun::None && !args.change.run.yes && output::can_ask();
+fn confirm_removals(args: &SyncArgs, gone: &[String], of: usize) -> bool {
+    let asks = args.change.dry_run == DryRunMode::None && !args.change.run.yes && output::can_ask();
     let question = format!(
         "{} of the {of} add-ons of the directory are gone: {}. Uninstall them? [y/N] ",
         gone.len(),
@@ -193,19 +201,24 @@ fn may_uninstall(args: &Sync, gone: &[String], of: usize) -> bool {
 }
 
 /// Parses the files of the directory.
-fn found(session: &Session, args: &Sync, path: String, files: Vec<File>) -> DirectorySync {
-    let options = Options {
+fn parse_directory(
+    session: &Session,
+    args: &SyncArgs,
+    path: String,
+    files: Vec<DirectoryFile>,
+) -> DirectorySync {
+    let options = DirectoryOptions {
         all: args.all,
         duplicate_keys: session.ctx().duplicate_keys(),
     };
-    let kinds = |typed: &Option<Kinds>| typed.clone().unwrap_or_default().0;
+    let kinds = |typed: &Option<AllowedKinds>| typed.clone().unwrap_or_default().0;
     DirectorySync {
         directory: read(&path, files, &options),
         allowed: AllowList::new(
             &kinds(&args.prune_allowlist),
             &kinds(&args.extra_prune_allowlist),
         ),
-        holds: None,
+        keep_reason: None,
         contested: BTreeSet::new(),
         legacy_names: args.legacy_names,
         path,
@@ -213,11 +226,11 @@ fn found(session: &Session, args: &Sync, path: String, files: Vec<File>) -> Dire
 }
 
 /// Returns the absolute path that installations are recorded with, independent of the working directory.
-fn absolute(typed: &Path) -> Result<String> {
+fn absolute_path(typed: &Path) -> Result<String> {
     let path = std::path::absolute(typed).with_context(|| typed.display().to_string())?;
     let text = path
         .to_str()
         .map(|text| text.trim_end_matches('/').to_owned());
-    let unreadable = || Usage(format!("{}: the path is not valid UTF-8", path.display()));
+    let unreadable = || UsageError(format!("{}: the path is not valid UTF-8", path.display()));
     Ok(text.ok_or_else(unreadable)?)
 }

@@ -1,10 +1,10 @@
 //! `uninstall NAME…`, and `uninstall --all`.
 
-use addons_operation::plan::{Removal, plan_uninstall};
+use addons_operation::plan::{UninstallRequest, plan_uninstall};
 use addons_operation::{Offer, Resolver};
 use anyhow::Result;
 
-use crate::cli::operation::{DryRun, Uninstall};
+use crate::cli::operation::{DryRunMode, UninstallArgs};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, output};
@@ -13,26 +13,26 @@ use crate::{change, output};
 ///
 /// # Errors
 /// Nothing was written.
-pub async fn run(session: &Session, args: &Uninstall) -> Result<Exit> {
+pub async fn run(session: &Session, args: &UninstallArgs) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
-    let removal = Removal {
+    let removal = UninstallRequest {
         names: args.names.clone(),
         all: args.all,
         keep: args.keep,
         delete: args.delete.kinds(),
         force: args.force,
-        ..Removal::default()
+        ..UninstallRequest::default()
     };
     let plan = plan_uninstall(&resolver, &removal).await?;
     if plan.is_empty() {
         output::note("nothing to uninstall");
     }
-    if args.dry_run != DryRun::None {
-        return change::show(session, plan, args.dry_run).await;
+    if args.dry_run != DryRunMode::None {
+        return change::show_dry_run(session, plan, args.dry_run).await;
     }
     if plan.is_empty() {
         if let Some(turn) = session.turn() {
-            turn.take(&plan).await?;
+            turn.wait_for_turn(&plan).await?;
         }
         return Ok(Exit::Done);
     }

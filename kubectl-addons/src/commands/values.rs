@@ -4,18 +4,18 @@ use addons_render::text;
 use anyhow::Result;
 use common::api::catalogue::{FormField, Method};
 use common::api::installation::AddonInstallation;
-use common::catalogue::Entry;
-use common::catalogue::select::Rules;
-use common::shorten::shortened;
-use common::values::layers::{Explained, Layers, Values};
-use common::values::path::Path;
+use common::catalogue::CatalogueEntry;
+use common::catalogue::select::SelectionRules;
+use common::shorten::shorten;
+use common::values::layers::{ExplainedValue, LayerValues, Layers};
+use common::values::path::ValuePath;
 use serde::Serialize;
 
-use crate::cli::Format;
+use crate::cli::OutputFormat;
 use crate::cli::reading;
 use crate::exit::Exit;
 use crate::output::table::Table;
-use crate::output::{self, Items};
+use crate::output::{self, ItemList};
 use crate::session::Session;
 use crate::words::form as words;
 use addons_helm;
@@ -30,41 +30,41 @@ const MAX_WIDTH: usize = 60;
 /// Shows the values of an installation, except those from Secrets. If a layer cannot be read, shows the others, and the exit code is 1.
 ///
 /// The installation does not exist, or the server cannot be reached or refuses the request.
-pub async fn run(session: &Session, args: &reading::Values) -> Result<Exit> {
+pub async fn run(session: &Session, args: &reading::ValuesArgs) -> Result<Exit> {
     let known = Records::read(session.ctx()).await?;
     let record = known.find(&args.name, session.global().namespace.as_deref())?;
-    let Read {
+    let ReadValues {
         layers,
         form,
         unread,
-    } = read(session, record).await?;
+    } = read_values(session, record).await?;
     let explained = layers.explain();
-    let explained: Vec<Leaf<'_>> = explained
+    let explained: Vec<ValueRow<'_>> = explained
         .iter()
-        .map(|leaf| Leaf::new(leaf, &form))
+        .map(|leaf| ValueRow::new(leaf, &form))
         .collect();
     match args.output.format {
-        Format::Name => {
+        OutputFormat::Name => {
             let lines = explained
                 .iter()
                 .map(|leaf| format!("{}\n", leaf.value.path));
-            output::data(&lines.collect::<String>());
+            output::print_text(&lines.collect::<String>());
         }
-        Format::Json | Format::Yaml | Format::Template(_) if args.explain => {
-            output::value(&Items { items: &explained }, args.output)?;
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) if args.explain => {
+            output::print_value(&ItemList { items: &explained }, args.output)?;
         }
-        Format::Table | Format::Wide if args.explain => {
-            output::data(&table(&explained, args.output.format).listed(args.output))
+        OutputFormat::Table | OutputFormat::Wide if args.explain => {
+            output::print_text(&table(&explained, args.output.format).render_listing(args.output))
         }
-        Format::Json | Format::Template(_) => {
-            output::value(&layers.masked(), args.output)?;
+        OutputFormat::Json | OutputFormat::Template(_) => {
+            output::print_value(&layers.merge_masked(), args.output)?;
         }
-        Format::Table | Format::Wide | Format::Yaml => {
-            output::value(&layers.masked(), Format::Yaml)?;
+        OutputFormat::Table | OutputFormat::Wide | OutputFormat::Yaml => {
+            output::print_value(&layers.merge_masked(), OutputFormat::Yaml)?;
         }
     }
     for error in &unread {
-        output::failure(error);
+        output::report_failure(error);
     }
     Ok(if unread.is_empty() {
         Exit::Done
@@ -74,7 +74,7 @@ pub async fn run(session: &Session, args: &reading::Values) -> Result<Exit> {
 }
 
 /// The values of an installation, as far as they could be read.
-struct Read {
+struct ReadValues {
     layers: Layers,
     form: Vec<FormField>,
     /// The errors of the layers that are missing.
@@ -83,18 +83,18 @@ struct Read {
 
 /// A value, and the form field with its path.
 #[derive(Serialize)]
-struct Leaf<'a> {
+struct ValueRow<'a> {
     #[serde(flatten)]
-    value: &'a Explained,
+    value: &'a ExplainedValue,
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<&'a FormField>,
 }
 
-impl<'a> Leaf<'a> {
-    fn new(value: &'a Explained, form: &'a [FormField]) -> Self {
+impl<'a> ValueRow<'a> {
+    fn new(value: &'a ExplainedValue, form: &'a [FormField]) -> Self {
         let mut form = form.iter();
         let is_there = |field: &&FormField| {
-            Path::parse(&field.internal_name).is_ok_and(|path| path == value.path)
+            ValuePath::parse(&field.internal_name).is_ok_and(|path| path == value.path)
         };
         Self {
             value,
@@ -103,14 +103,14 @@ impl<'a> Leaf<'a> {
     }
 }
 
-async fn read(session: &Session, record: &AddonInstallation) -> Result<Read> {
+async fn read_values(session: &Session, record: &AddonInstallation) -> Result<ReadValues> {
     let mut unread = Vec::new();
     let mut form = Vec::new();
-    let mut layers = match installed::entry(session.ctx(), record).await {
+    let mut layers = match installed::find_entry(session.ctx(), record).await {
         Ok(entry) => {
-            let mut layers = Layers::of(&entry, record);
+            let mut layers = Layers::for_installation(&entry, record);
             form.clone_from(&entry.version.template.form_spec);
-            match package(session, record, &entry).await {
+            match package_values(session, record, &entry).await {
                 Ok(values) => layers.package = values,
                 Err(error) => unread.push(error.context("the package's own values are left out")),
             }
@@ -123,18 +123,18 @@ async fn read(session: &Session, record: &AddonInstallation) -> Result<Read> {
             );
             let stored = record.spec.values.clone().unwrap_or_default();
             Layers {
-                spec: Values::new("spec.values", stored),
+                spec: LayerValues::new("spec.values", stored),
                 ..Layers::default()
             }
         }
     };
-    match values_from::read(session.ctx(), record).await {
+    match values_from::read_secrets(session.ctx(), record).await {
         Ok(found) => layers.values_from = found.values,
         Err(error) => {
             unread.push(anyhow::Error::from(error).context("the values of Secrets are left out"))
         }
     }
-    Ok(Read {
+    Ok(ReadValues {
         layers,
         form,
         unread,
@@ -142,40 +142,44 @@ async fn read(session: &Session, record: &AddonInstallation) -> Result<Read> {
 }
 
 /// Reads the default values in the package of an entry.
-async fn package(session: &Session, record: &AddonInstallation, entry: &Entry) -> Result<Values> {
+async fn package_values(
+    session: &Session,
+    record: &AddonInstallation,
+    entry: &CatalogueEntry,
+) -> Result<LayerValues> {
     let method = entry.version.template.method;
     if method == Method::Manifest {
-        return Ok(Values::default());
+        return Ok(LayerValues::default());
     }
     let resolved = Resolved::new(
         name_of(record),
         Some(record.clone()),
         entry.clone(),
-        Rules::Auto,
+        SelectionRules::Auto,
     );
     let package = fetch::package(session.ctx(), &resolved)
         .await?
         .fetched
         .package;
     match method {
-        Method::Helm => Ok(Values::new(
+        Method::Helm => Ok(LayerValues::new(
             "values.yaml of the chart",
-            addons_helm::chart(&package)?.values,
+            addons_helm::read_chart(&package)?.values,
         )),
         _ => Ok(text::package_values(&package)?),
     }
 }
 
 /// Renders the table. Wide, it shows what the form accepts at each path.
-fn table(explained: &[Leaf<'_>], format: Format) -> Table {
+fn table(explained: &[ValueRow<'_>], format: OutputFormat) -> Table {
     let mut titles = vec!["PATH", "VALUE", "LAYER", "FROM", "OVERRIDES"];
-    if format == Format::Wide {
+    if format == OutputFormat::Wide {
         titles.push("FORM");
     }
     let mut table = Table::new(&titles);
-    for Leaf { value: leaf, form } in explained {
+    for ValueRow { value: leaf, form } in explained {
         let value = match &leaf.value {
-            Some(value) => shortened(value.to_string(), MAX_WIDTH),
+            Some(value) => shorten(value.to_string(), MAX_WIDTH),
             None if leaf.deleted => "(deleted)".to_owned(),
             None => leaf.by.note(),
         };
@@ -187,10 +191,10 @@ fn table(explained: &[Leaf<'_>], format: Format) -> Table {
             leaf.by.source.clone(),
             overrides.join(", "),
         ];
-        if format == Format::Wide {
-            cells.push(form.map(words::takes).unwrap_or_default());
+        if format == OutputFormat::Wide {
+            cells.push(form.map(words::describe_accepted).unwrap_or_default());
         }
-        table.row(cells);
+        table.add_row(cells);
     }
     table
 }

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use common::api::catalogue::Method;
 use common::api::catalogue::{
-    AddonVersion, CatalogueClass, HelmSource, Keyless, SignaturePolicy, Source, Template,
+    AddonTemplate, AddonVersion, CatalogueClass, HelmSource, Keyless, SignaturePolicy, Source,
 };
 use common::api::installation::Signature;
 use common::catalogue::author::Author;
-use common::catalogue::{Entry, Origin};
+use common::catalogue::{CatalogueEntry, Origin};
 use common::image::is_of_this_machine;
 use serde::Serialize;
 
-use super::chosen::{self, Offered};
+use super::chosen::{self, LookupScope};
 use crate::choices;
-use crate::cli::verify::{Signer, Verify};
-use crate::cli::{Format, Listing};
+use crate::cli::verify::{SignerArgs, VerifyArgs};
+use crate::cli::{Listing, OutputFormat};
 use crate::exit::Exit;
-use crate::output::{self, Items, table::Table};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use addons_operation::{OperationError, provenance, signature};
 
 /// The prefix that distinguishes references from names.
@@ -29,7 +29,7 @@ const OCI: &str = "oci://";
 
 /// The result for a source.
 #[derive(Debug, Serialize)]
-struct Row {
+struct VerificationRow {
     /// The name or reference as it was typed.
     name: String,
     #[serde(flatten)]
@@ -39,7 +39,7 @@ struct Row {
 }
 
 /// The signers that are accepted.
-enum Signed {
+enum AcceptedSigner {
     /// The signers that the catalogue names.
     AsCatalogued,
     /// A key or an identity.
@@ -52,14 +52,14 @@ enum Signed {
 ///
 /// # Errors
 /// The catalogues or the index cannot be read, a name is unknown or does not fit, or a file cannot be read.
-pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
-    let signed = signed(&args.signer)?;
+pub async fn run(session: &Session, args: &VerifyArgs) -> Result<Exit> {
+    let signed = parse_signer(&args.signer)?;
     let is_reference = |name: &String| name.starts_with(OCI);
     if !args.names.iter().all(is_reference) {
-        let offer = choices::offer(&args.source);
+        let offer = choices::parse_offer(&args.source);
         super::warn_of_unread(&*session.ctx().catalogue(&offer).await?);
     }
-    let offered = Offered {
+    let offered = LookupScope {
         source: &args.source,
         registry: args.site.registry.as_deref(),
         fit: &args.fit,
@@ -71,22 +71,22 @@ pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
                 // As everywhere, a registry on this machine is accessed over HTTP.
                 let host = reference.split('/').next().unwrap_or_default();
                 let plain_http = args.plain_http || is_of_this_machine(host);
-                of_reference(session, reference, plain_http, &signed).await?
+                verify_reference(session, reference, plain_http, &signed).await?
             }
             None => {
-                let (entry, _) = chosen::entry(session, &offered, name).await?;
-                of_entry(session, &entry, &signed).await?
+                let (entry, _) = chosen::choose_entry(session, &offered, name).await?;
+                verify_entry(session, &entry, &signed).await?
             }
         };
         rows.push(match verified {
-            Ok(signature) => Row {
+            Ok(signature) => VerificationRow {
                 name: name.clone(),
                 signature: Some(signature),
                 problem: None,
             },
             Err(problem) => {
                 output::note(&format!("not verified: {name}: {problem}"));
-                Row {
+                VerificationRow {
                     name: name.clone(),
                     signature: None,
                     problem: Some(problem),
@@ -101,16 +101,16 @@ pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
     })
 }
 
-fn signed(given: &Signer) -> Result<Signed> {
+fn parse_signer(given: &SignerArgs) -> Result<AcceptedSigner> {
     if let Some(file) = &given.keyring {
-        return Ok(Signed::Ring(read("--keyring", file)?));
+        return Ok(AcceptedSigner::Ring(read_flag_file("--keyring", file)?));
     }
     let mut policy = SignaturePolicy {
         required: true,
         ..SignaturePolicy::default()
     };
     if let Some(file) = &given.key {
-        policy.key = Some(text("--key", file)?);
+        policy.key = Some(read_flag_text("--key", file)?);
     } else if let (Some(identity), Some(issuer), Some(root)) = (
         &given.certificate_identity,
         &given.certificate_oidc_issuer,
@@ -119,34 +119,34 @@ fn signed(given: &Signer) -> Result<Signed> {
         policy.keyless = Some(Keyless {
             identity: identity.clone(),
             issuer: issuer.clone(),
-            trusted_root: text("--trusted-root", root)?,
+            trusted_root: read_flag_text("--trusted-root", root)?,
         });
     } else {
-        return Ok(Signed::AsCatalogued);
+        return Ok(AcceptedSigner::AsCatalogued);
     }
-    Ok(Signed::By(policy))
+    Ok(AcceptedSigner::By(policy))
 }
 
-fn read(flag: &str, file: &Path) -> Result<Vec<u8>> {
-    crate::input::read(file).with_context(|| format!("{flag} {}", file.display()))
+fn read_flag_file(flag: &str, file: &Path) -> Result<Vec<u8>> {
+    crate::input::read_input(file).with_context(|| format!("{flag} {}", file.display()))
 }
 
-fn text(flag: &str, file: &Path) -> Result<String> {
-    let bytes = read(flag, file)?;
+fn read_flag_text(flag: &str, file: &Path) -> Result<String> {
+    let bytes = read_flag_file(flag, file)?;
     String::from_utf8(bytes).with_context(|| format!("{flag} {}", file.display()))
 }
 
 /// Returns the signature, or why it could not be verified.
-async fn of_entry(
+async fn verify_entry(
     session: &Session,
-    entry: &Entry,
-    signed: &Signed,
+    entry: &CatalogueEntry,
+    signed: &AcceptedSigner,
 ) -> Result<Result<Signature, String>> {
     let policy = match signed {
-        Signed::Ring(keyring) => return Ok(of_chart(session, entry, keyring).await),
-        Signed::By(policy) => {
+        AcceptedSigner::Ring(keyring) => return Ok(verify_chart(session, entry, keyring).await),
+        AcceptedSigner::By(policy) => {
             // The catalogue's digest can vouch for the source, but is not a signature of this signer.
-            if let Some(field) = signature::unsignable(&entry.version.source) {
+            if let Some(field) = signature::unsignable_field(&entry.version.source) {
                 let digest = match entry.verifiable_hash() {
                     Some(_) => " (its digest is in the catalogue)",
                     None => "",
@@ -156,13 +156,13 @@ async fn of_entry(
             }
             policy.clone()
         }
-        Signed::AsCatalogued => match &entry.signature {
+        AcceptedSigner::AsCatalogued => match &entry.signature {
             Some(policy) => SignaturePolicy {
                 required: true,
                 ..(**policy).clone()
             },
             None => {
-                return Err(Usage(format!(
+                return Err(UsageError(format!(
                     "{} does not say who signs {}; name the signer with --key, --certificate-identity or --keyring",
                     entry.origin, entry.addon
                 ))
@@ -180,20 +180,20 @@ async fn of_entry(
     })
 }
 
-async fn of_reference(
+async fn verify_reference(
     session: &Session,
     reference: &str,
     plain_http: bool,
-    signed: &Signed,
+    signed: &AcceptedSigner,
 ) -> Result<Result<Signature, String>> {
     let policy = match signed {
-        Signed::By(policy) => policy,
-        Signed::Ring(keyring) => {
-            let entry = chart(reference, plain_http)?;
-            return Ok(of_chart(session, &entry, keyring).await);
+        AcceptedSigner::By(policy) => policy,
+        AcceptedSigner::Ring(keyring) => {
+            let entry = chart_entry(reference, plain_http)?;
+            return Ok(verify_chart(session, &entry, keyring).await);
         }
-        Signed::AsCatalogued => {
-            return Err(Usage(format!(
+        AcceptedSigner::AsCatalogued => {
+            return Err(UsageError(format!(
                 "name the signer of {OCI}{reference} with --key, --certificate-identity or --keyring"
             ))
             .into());
@@ -203,7 +203,11 @@ async fn of_reference(
     Ok(verified.map_err(|error| format!("{:#}", anyhow::Error::from(error))))
 }
 
-async fn of_chart(session: &Session, entry: &Entry, keyring: &[u8]) -> Result<Signature, String> {
+async fn verify_chart(
+    session: &Session,
+    entry: &CatalogueEntry,
+    keyring: &[u8],
+) -> Result<Signature, String> {
     let proven = provenance::verify(session.ctx(), entry, keyring).await;
     let proven = proven.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
     Ok(Signature {
@@ -215,13 +219,13 @@ async fn of_chart(session: &Session, entry: &Entry, keyring: &[u8]) -> Result<Si
 }
 
 /// Makes a catalogue entry for a chart in a registry.
-fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
+fn chart_entry(reference: &str, plain_http: bool) -> Result<CatalogueEntry> {
     let parts = reference.rsplit_once('/').and_then(|(path, last)| {
         let (chart, version) = last.split_once(':')?;
         (!last.contains('@')).then_some((path, chart, version))
     });
     let Some((path, chart, version)) = parts else {
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "{OCI}{reference}: --keyring verifies charts by their version: write {OCI}HOST/PATH/CHART:VERSION"
         ))
         .into());
@@ -236,16 +240,16 @@ fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
         }),
         ..Source::default()
     };
-    Ok(Entry {
+    Ok(CatalogueEntry {
         addon: chart.to_owned(),
         description: None,
         support: None,
         class: CatalogueClass::default(),
         version: AddonVersion {
             source,
-            template: Template {
+            template: AddonTemplate {
                 method: Method::Helm,
-                ..Template::default()
+                ..AddonTemplate::default()
             },
             ..AddonVersion::default()
         },
@@ -261,26 +265,26 @@ fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
     })
 }
 
-fn print(rows: &[Row], asked: Listing) -> Result<()> {
+fn print(rows: &[VerificationRow], asked: Listing) -> Result<()> {
     match asked.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: rows }, asked)?;
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: rows }, asked)?;
         }
-        Format::Wide | Format::Table => {
+        OutputFormat::Wide | OutputFormat::Table => {
             let mut table = Table::new(&["NAME", "DIGEST", "VERIFIED BY"]);
             for row in rows {
                 let (digest, by) = match &row.signature {
                     Some(signature) => (signature.digest.clone(), signature.to_string()),
                     None => ("-".to_owned(), "-".to_owned()),
                 };
-                table.row(vec![row.name.clone(), digest, by]);
+                table.add_row(vec![row.name.clone(), digest, by]);
             }
-            output::data(&table.listed(asked));
+            output::print_text(&table.render_listing(asked));
         }
-        Format::Name => {
+        OutputFormat::Name => {
             let verified = rows.iter().filter(|row| row.signature.is_some());
             let lines = verified.map(|row| format!("{}\n", row.name));
-            output::data(&lines.collect::<String>());
+            output::print_text(&lines.collect::<String>());
         }
     }
     Ok(())

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::Format;
-use crate::cli::reading::Version;
+use crate::cli::OutputFormat;
+use crate::cli::reading::VersionArgs;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
@@ -22,11 +22,11 @@ struct Versions {
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn run(session: &Session, args: &Version) -> Result<Exit> {
+pub async fn run(session: &Session, args: &VersionArgs) -> Result<Exit> {
     let server = if args.client {
         None
     } else {
-        Some(server(session).await)
+        Some(server_version(session).await)
     };
     let (server_version, failure) = match server.transpose() {
         Ok(version) => (version, None),
@@ -37,15 +37,15 @@ pub async fn run(session: &Session, args: &Version) -> Result<Exit> {
         server_version,
     };
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&versions, args.output.format)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&versions, args.output.format)?
         }
-        Format::Table | Format::Wide | Format::Name => {
+        OutputFormat::Table | OutputFormat::Wide | OutputFormat::Name => {
             let mut text = format!("Client Version: {}\n", versions.client_version);
             if let Some(server) = &versions.server_version {
                 text.push_str(&format!("Server Version: {server}\n"));
             }
-            output::data(&text);
+            output::print_text(&text);
         }
     }
     match failure {
@@ -54,6 +54,6 @@ pub async fn run(session: &Session, args: &Version) -> Result<Exit> {
     }
 }
 
-async fn server(session: &Session) -> Result<String> {
+async fn server_version(session: &Session) -> Result<String> {
     Ok(session.cluster().await?.kubernetes_version().await?)
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 /// Joins `NAME`, `@` and `VERSION` to one word, and returns how many bytes of the last word the shell keeps.
-pub fn joined(words: &[OsString]) -> (Vec<OsString>, usize) {
+pub fn join_words(words: &[OsString]) -> (Vec<OsString>, usize) {
     let mut joined: Vec<OsString> = Vec::new();
     let mut kept = 0;
     let mut goes_on = false;
@@ -27,7 +27,7 @@ pub fn joined(words: &[OsString]) -> (Vec<OsString>, usize) {
 }
 
 /// Returns the name if `NAME@VERSION` is being typed.
-pub fn name(words: &[String]) -> Option<&str> {
+pub fn unfinished_name(words: &[String]) -> Option<&str> {
     let (name, _) = words.last()?.split_once('@')?;
     Some(name)
 }
@@ -52,7 +52,7 @@ mod tests {
         ] {
             let words: Vec<OsString> = words.iter().map(Into::into).collect();
             let expected: Vec<OsString> = expected.iter().map(Into::into).collect();
-            assert_eq!(joined(&words), (expected, kept), "{words:?}");
+            assert_eq!(join_words(&words), (expected, kept), "{words:?}");
         }
     }
 }

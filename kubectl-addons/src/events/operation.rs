@@ -2,38 +2,38 @@
 
 use addons_engine::{Back, Report, Settled};
 use addons_operation::Plan;
-use addons_plan::readiness::Status;
-use addons_plan::refusal::Refusal;
+use addons_plan::readiness::ReadinessStatus;
+use addons_plan::refusal::RefusedWrite;
 use addons_plan::{InstallationPlan, Verb, summary};
 use common::manifest::key::ObjectKey;
 
-use super::{Done, Event, Planned, Version, emit, is_on};
-use crate::change::of_whole_report;
+use super::{EventVersion, PlannedCounts, PrintedEvent, ReportCounts, emit, is_on};
+use crate::change::exit_of_report;
 use crate::exit::Exit;
 
 /// Prints what will be done to each installation, the warnings of its plan, and what the API server refuses.
-pub fn planned(plan: &Plan) {
+pub fn emit_planned(plan: &Plan) {
     for planned in &plan.installations {
         let plan = &planned.plan;
         let installation = &plan.installation;
-        emit(&Event::Planned {
+        emit(&PrintedEvent::Planned {
             installation,
             addon: &plan.addon,
             verb: plan.verb,
-            from: plan.from.as_ref().map(Version::of),
-            to: plan.to.as_ref().map(Version::of),
-            counts: Planned::of(plan),
+            from: plan.from.as_ref().map(EventVersion::new),
+            to: plan.to.as_ref().map(EventVersion::new),
+            counts: PlannedCounts::new(plan),
         });
         for message in &plan.warnings {
             let object = None;
-            emit(&Event::Warning {
+            emit(&PrintedEvent::Warning {
                 installation,
                 object,
                 message,
             });
         }
-        for Refusal { key, message, .. } in &plan.refused {
-            emit(&Event::Failed {
+        for RefusedWrite { key, message, .. } in &plan.refused {
+            emit(&PrintedEvent::Failed {
                 installation,
                 object: key,
                 message,
@@ -43,9 +43,9 @@ pub fn planned(plan: &Plan) {
 }
 
 /// Prints the installations that are up to date.
-pub fn up_to_date(plan: &Plan) {
+pub fn emit_up_to_date(plan: &Plan) {
     for resolved in &plan.up_to_date {
-        emit(&Event::UpToDate {
+        emit(&PrintedEvent::UpToDate {
             installation: &resolved.name,
             addon: &resolved.entry.addon,
         });
@@ -53,9 +53,9 @@ pub fn up_to_date(plan: &Plan) {
 }
 
 /// Prints that the operation on each installation begins.
-pub fn started(plan: &Plan) {
+pub fn emit_started(plan: &Plan) {
     for planned in &plan.installations {
-        emit(&Event::Started {
+        emit(&PrintedEvent::Started {
             installation: &planned.plan.installation,
             verb: planned.plan.verb,
         });
@@ -63,54 +63,56 @@ pub fn started(plan: &Plan) {
 }
 
 /// Prints an event of the engine for an installation.
-pub fn executing(plan: &InstallationPlan, event: &addons_engine::Event) {
+pub fn emit_executing(plan: &InstallationPlan, event: &addons_engine::Event) {
     use addons_engine::Event as Done;
     let installation = &plan.installation;
     emit(&match event {
-        Done::WaitingForLock { holder } => Event::WaitingForLock {
+        Done::WaitingForLock { holder } => PrintedEvent::WaitingForLock {
             installation,
             holder,
         },
-        Done::Applied { key, action } => Event::Applied {
+        Done::Applied { key, action } => PrintedEvent::Applied {
             installation,
             object: key,
             action: *action,
         },
-        Done::Waiting { key, readiness } if readiness.status == Status::Current => Event::Ready {
-            installation,
-            object: key,
-            message: &readiness.message,
-        },
-        Done::Waiting { key, readiness } => Event::Waiting {
+        Done::Waiting { key, readiness } if readiness.status == ReadinessStatus::Current => {
+            PrintedEvent::Ready {
+                installation,
+                object: key,
+                message: &readiness.message,
+            }
+        }
+        Done::Waiting { key, readiness } => PrintedEvent::Waiting {
             installation,
             object: key,
             status: readiness.status,
             message: &readiness.message,
         },
-        Done::Refused { key, message, .. } => Event::Waiting {
+        Done::Refused { key, message, .. } => PrintedEvent::Waiting {
             installation,
             object: key,
-            status: Status::InProgress,
+            status: ReadinessStatus::InProgress,
             message,
         },
-        Done::Pruned { key } => Event::Deleted {
+        Done::Pruned { key } => PrintedEvent::Deleted {
             installation,
             object: key,
         },
-        Done::Warning { key, message } => Event::Warning {
+        Done::Warning { key, message } => PrintedEvent::Warning {
             installation,
             object: Some(key),
             message,
         },
         // The values are left out, because those of other managers may be secret.
-        Done::Settled(Settled { key, conflict, .. }) => Event::Conflict {
+        Done::Settled(Settled { key, conflict, .. }) => PrintedEvent::Conflict {
             installation,
             object: key,
             field: &conflict.field,
             manager: &conflict.manager,
-            settlement: settlement(event),
+            settlement: settlement_word(event),
         },
-        Done::Failed { key, message, .. } => Event::Failed {
+        Done::Failed { key, message, .. } => PrintedEvent::Failed {
             installation,
             object: key,
             message,
@@ -118,7 +120,7 @@ pub fn executing(plan: &InstallationPlan, event: &addons_engine::Event) {
     });
 }
 
-fn settlement(event: &addons_engine::Event) -> &'static str {
+fn settlement_word(event: &addons_engine::Event) -> &'static str {
     match event {
         addons_engine::Event::Settled(settled) if settled.is_left() => "left",
         _ => "taken",
@@ -126,16 +128,18 @@ fn settlement(event: &addons_engine::Event) -> &'static str {
 }
 
 /// Prints the result of an installation. Without a report nothing was done, and the error was already printed.
-pub fn reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exit) {
+pub fn emit_reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exit) {
     if !is_on() {
         return;
     }
     let nothing = Report::default();
     let report = report.unwrap_or(&nothing);
-    ended(plan, plan.verb, report, exit);
+    emit_finished(plan, plan.verb, report, exit);
     match &report.back {
-        Some(Back::Executed(back)) => ended(plan, Verb::Rollback, back, of_whole_report(back)),
-        Some(Back::Impossible(why)) => emit(&Event::Warning {
+        Some(Back::Executed(back)) => {
+            emit_finished(plan, Verb::Rollback, back, exit_of_report(back))
+        }
+        Some(Back::Impossible(why)) => emit(&PrintedEvent::Warning {
             installation: &plan.installation,
             object: None,
             message: &format!("it did not go back: {why}"),
@@ -145,34 +149,34 @@ pub fn reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exit) {
 }
 
 /// Prints the end of an operation, or of its rollback.
-fn ended(plan: &InstallationPlan, verb: Verb, report: &Report, exit: Exit) {
+fn emit_finished(plan: &InstallationPlan, verb: Verb, report: &Report, exit: Exit) {
     let installation = &plan.installation;
     for (object, message) in &report.skipped {
-        emit(&Event::Skipped {
+        emit(&PrintedEvent::Skipped {
             installation,
             object,
             message,
         });
     }
     for (object, readiness) in &report.not_ready {
-        emit(&Event::NotReady {
+        emit(&PrintedEvent::NotReady {
             installation,
             object,
             message: &readiness.message,
         });
     }
-    emit(&Event::Finished {
+    emit(&PrintedEvent::Finished {
         installation,
         verb,
         outcome: exit,
         exit_code: exit as u8,
         seconds: (report.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
-        counts: Done::of(report),
+        counts: ReportCounts::new(report),
     });
 }
 
-impl Planned {
-    fn of(plan: &InstallationPlan) -> Self {
+impl PlannedCounts {
+    fn new(plan: &InstallationPlan) -> Self {
         let mut counts = Self {
             unchanged: plan.unchanged.len(),
             ..Self::default()
@@ -195,8 +199,8 @@ impl Planned {
     }
 }
 
-impl Done {
-    fn of(report: &Report) -> Self {
+impl ReportCounts {
+    fn new(report: &Report) -> Self {
         let len = |keys: &Vec<ObjectKey>| keys.len();
         Self {
             created: len(&report.created),

@@ -8,55 +8,55 @@ const PAGE: &str = include_str!("../../docs/events.md");
 
 /// An event of every type, with all of its fields.
 #[rustfmt::skip]
-fn all<'a>(installation: &'a InstallationName, object: &'a ObjectKey) -> Vec<Event<'a>> {
+fn all<'a>(installation: &'a InstallationName, object: &'a ObjectKey) -> Vec<PrintedEvent<'a>> {
     let (verb, exit_code, message) = (Verb::Install, 0, "");
     let version = || {
         let (version, id) = ("1.0.0", "");
-        Some(Version { version, id })
+        Some(EventVersion { version, id })
     };
     vec![
-        Event::Finding { message },
-        Event::UpToDate { installation, addon: "" },
-        Event::Planned { installation, addon: "", verb, from: version(), to: version(), counts: Planned::default() },
-        Event::Defined { object, message },
-        Event::Started { installation, verb },
-        Event::WaitingForLock { installation, holder: "" },
-        Event::Applied { installation, object, action: Action::Create },
-        Event::Conflict { installation, object, field: "", manager: "", settlement: "taken" },
-        Event::Waiting { installation, object, status: Status::InProgress, message },
-        Event::Ready { installation, object, message },
-        Event::Deleted { installation, object },
-        Event::Warning { installation, object: Some(object), message },
-        Event::Failed { installation, object, message },
-        Event::Skipped { installation, object, message },
-        Event::NotReady { installation, object, message },
-        Event::Finished { installation, verb, outcome: Exit::Done, exit_code, seconds: 0.5, counts: Done::default() },
-        Event::Error { message, exit_code },
-        Event::Ended { outcome: Exit::Done, exit_code },
+        PrintedEvent::Finding { message },
+        PrintedEvent::UpToDate { installation, addon: "" },
+        PrintedEvent::Planned { installation, addon: "", verb, from: version(), to: version(), counts: PlannedCounts::default() },
+        PrintedEvent::Defined { object, message },
+        PrintedEvent::Started { installation, verb },
+        PrintedEvent::WaitingForLock { installation, holder: "" },
+        PrintedEvent::Applied { installation, object, action: Action::Create },
+        PrintedEvent::Conflict { installation, object, field: "", manager: "", settlement: "taken" },
+        PrintedEvent::Waiting { installation, object, status: ReadinessStatus::InProgress, message },
+        PrintedEvent::Ready { installation, object, message },
+        PrintedEvent::Deleted { installation, object },
+        PrintedEvent::Warning { installation, object: Some(object), message },
+        PrintedEvent::Failed { installation, object, message },
+        PrintedEvent::Skipped { installation, object, message },
+        PrintedEvent::NotReady { installation, object, message },
+        PrintedEvent::Finished { installation, verb, outcome: Exit::Done, exit_code, seconds: 0.5, counts: ReportCounts::default() },
+        PrintedEvent::Error { message, exit_code },
+        PrintedEvent::Ended { outcome: Exit::Done, exit_code },
     ]
 }
 
 /// How many types there are: a new one is missing in [`all`] and on the page until it is counted here.
-const fn types(event: &Event<'_>) -> usize {
+const fn types(event: &PrintedEvent<'_>) -> usize {
     match event {
-        Event::Finding { .. }
-        | Event::UpToDate { .. }
-        | Event::Planned { .. }
-        | Event::Defined { .. }
-        | Event::Started { .. }
-        | Event::WaitingForLock { .. }
-        | Event::Applied { .. }
-        | Event::Conflict { .. }
-        | Event::Waiting { .. }
-        | Event::Ready { .. }
-        | Event::Deleted { .. }
-        | Event::Warning { .. }
-        | Event::Failed { .. }
-        | Event::Skipped { .. }
-        | Event::NotReady { .. }
-        | Event::Finished { .. }
-        | Event::Error { .. }
-        | Event::Ended { .. } => 18,
+        PrintedEvent::Finding { .. }
+        | PrintedEvent::UpToDate { .. }
+        | PrintedEvent::Planned { .. }
+        | PrintedEvent::Defined { .. }
+        | PrintedEvent::Started { .. }
+        | PrintedEvent::WaitingForLock { .. }
+        | PrintedEvent::Applied { .. }
+        | PrintedEvent::Conflict { .. }
+        | PrintedEvent::Waiting { .. }
+        | PrintedEvent::Ready { .. }
+        | PrintedEvent::Deleted { .. }
+        | PrintedEvent::Warning { .. }
+        | PrintedEvent::Failed { .. }
+        | PrintedEvent::Skipped { .. }
+        | PrintedEvent::NotReady { .. }
+        | PrintedEvent::Finished { .. }
+        | PrintedEvent::Error { .. }
+        | PrintedEvent::Ended { .. } => 18,
     }
 }
 
@@ -105,11 +105,11 @@ fn the_page_lists_every_count() {
     let counts = table("| counts of | are |");
     assert_eq!(
         counts["planned"],
-        keys(serde_json::to_value(Planned::default()).unwrap())
+        keys(serde_json::to_value(PlannedCounts::default()).unwrap())
     );
     assert_eq!(
         counts["finished"],
-        keys(serde_json::to_value(Done::default()).unwrap())
+        keys(serde_json::to_value(ReportCounts::default()).unwrap())
     );
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use addons_clusters::fleet;
 use addons_operation::Interruption;
-use addons_operation::fleet::not_ready;
-use addons_plan::file::Place;
+use addons_operation::fleet::find_not_ready;
+use addons_plan::file::FleetClusterSource;
 use anyhow::Result;
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
@@ -16,9 +16,9 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::turn::{Planned, Turn};
+use super::turn::{ClusterTurn, PlannedCluster};
 use super::{AT_ONCE, Fleet};
-use crate::change::{confirm, interruptible};
+use crate::change::{confirm, run_interruptible};
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
@@ -28,26 +28,26 @@ use crate::words::fleet as words;
 const LOOK: Duration = Duration::from_secs(5);
 
 /// How the clusters are changed.
-pub struct Rollout<'a> {
+pub struct FleetRollout<'a> {
     /// The waves.
-    pub waves: fleet::Rollout,
+    pub waves: fleet::RolloutSettings,
     /// Whether to skip the confirmation.
     pub yes: bool,
     /// How long a cluster may take.
     pub timeout: Duration,
     /// Returns the command that continues with some of the clusters.
-    pub again: &'a dyn Fn(&[&Place]) -> String,
+    pub again: &'a dyn Fn(&[&FleetClusterSource]) -> String,
 }
 
 /// The progress of a cluster.
 #[derive(Debug)]
-pub enum State {
+pub enum ClusterState {
     /// It is being planned.
     Planning,
     /// It waits for its wave.
-    Planned(Planned),
+    Planned(PlannedCluster),
     /// Its wave has begun.
-    Begun(Planned),
+    Begun(PlannedCluster),
     /// Its command only showed what it would do.
     Shown,
     /// Its command ended.
@@ -63,7 +63,7 @@ pub enum State {
 
 /// Why the rollout ended before the last wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
+enum StopReason {
     /// A cluster failed, or was not ready.
     Failed,
     /// The user pressed Ctrl-C.
@@ -71,12 +71,12 @@ enum Stop {
 }
 
 /// The clusters, and their running commands.
-struct Work<'a, F> {
+struct RolloutWork<'a, F> {
     fleet: &'a Fleet,
     sessions: &'a [Session],
-    states: Vec<State>,
+    states: Vec<ClusterState>,
     begin: Vec<Option<oneshot::Sender<()>>>,
-    planned: UnboundedReceiver<Planned>,
+    planned: UnboundedReceiver<PlannedCluster>,
     running: FuturesUnordered<F>,
 }
 
@@ -84,18 +84,19 @@ struct Work<'a, F> {
 /// code.
 ///
 /// Nothing was written: the user declined.
-pub async fn run(
+pub async fn run_rollout(
     fleet: &Fleet,
-    rollout: &Rollout<'_>,
+    rollout: &FleetRollout<'_>,
     work: impl AsyncFn(usize, &Session) -> Result<Exit>,
 ) -> Result<Exit> {
     let (sender, planned) = unbounded_channel();
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let (mut sessions, mut begin) = (Vec::new(), Vec::new());
     for (at, member) in fleet.members.iter().enumerate() {
-        let (turn, begins) = Turn::new(at, rollout.yes, sender.clone(), Arc::clone(&permits));
+        let (turn, begins) =
+            ClusterTurn::new(at, rollout.yes, sender.clone(), Arc::clone(&permits));
         let session = fleet.session(member, Some(rollout.timeout));
-        sessions.push(session.taking(turn));
+        sessions.push(session.with_turn(turn));
         begin.push(Some(begins));
     }
     let running = fleet.members.iter().zip(&sessions).enumerate();
@@ -104,55 +105,63 @@ pub async fn run(
         async move {
             let command = async {
                 if let Some(turn) = session.turn() {
-                    turn.work().await;
+                    turn.acquire_permit().await;
                 }
                 let done = work(at, session).await;
-                done.unwrap_or_else(|error| output::failure(&error))
+                done.unwrap_or_else(|error| output::report_failure(&error))
             };
-            let exit = of_cluster::run(member, command).await;
+            let exit = of_cluster::run_labelled(member, command).await;
             if let Some(turn) = session.turn() {
-                turn.rest();
+                turn.release_permit();
             }
             (at, exit)
         }
     });
-    let mut work = Work {
+    let mut work = RolloutWork {
         fleet,
         sessions: &sessions,
-        states: fleet.members.iter().map(|_| State::Planning).collect(),
+        states: fleet
+            .members
+            .iter()
+            .map(|_| ClusterState::Planning)
+            .collect(),
         begin,
         planned,
         running: running.collect(),
     };
     work.plan().await;
-    let waves = work.agree(rollout)?;
-    let stop = interruptible(async |interruption| work.change(&waves, interruption).await).await;
+    let waves = work.confirm_waves(rollout)?;
+    let stop =
+        run_interruptible(async |interruption| work.change_waves(&waves, interruption).await).await;
     Ok(work.report(stop, rollout))
 }
 
-impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
+impl<F: Future<Output = (usize, Exit)>> RolloutWork<'_, F> {
     /// Runs every command until its plan waits, or the command ended.
     async fn plan(&mut self) {
-        let is_planning = |state: &State| matches!(state, State::Planning);
+        let is_planning = |state: &ClusterState| matches!(state, ClusterState::Planning);
         while self.states.iter().any(is_planning) {
             tokio::select! {
                 Some(planned) = self.planned.recv() => {
                     let at = planned.cluster;
-                    self.set(at, State::Planned(planned));
+                    self.set_state(at, ClusterState::Planned(planned));
                 }
-                Some((at, exit)) = self.running.next() => self.ended(at, exit),
+                Some((at, exit)) = self.running.next() => self.record_end(at, exit),
             }
         }
     }
 
     /// Asks for confirmation, and returns the waves: the positions in the fleet, each with its gate.
-    fn agree(&self, rollout: &Rollout<'_>) -> Result<Vec<(Vec<usize>, Option<Duration>)>> {
+    fn confirm_waves(
+        &self,
+        rollout: &FleetRollout<'_>,
+    ) -> Result<Vec<(Vec<usize>, Option<Duration>)>> {
         let planned = self
             .states
             .iter()
             .enumerate()
             .filter_map(|(at, state)| match state {
-                State::Planned(planned) => Some((at, planned.is_due)),
+                ClusterState::Planned(planned) => Some((at, planned.is_due)),
                 _ => None,
             });
         let planned: Vec<(usize, bool)> = planned.collect();
@@ -170,23 +179,23 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
             })
             .collect();
         let sizes: Vec<usize> = waves.iter().map(|(clusters, _)| clusters.len()).collect();
-        output::note(&words::announce(due, self.states.len(), &sizes));
+        output::note(&words::announce_rollout(due, self.states.len(), &sizes));
         if !rollout.yes {
-            confirm(&words::question(due))?;
+            confirm(&words::confirm_rollout_question(due))?;
         }
         Ok(waves)
     }
 
     /// Changes one wave after the other. Returns why it stopped before the last one.
-    async fn change(
+    async fn change_waves(
         &mut self,
         waves: &[(Vec<usize>, Option<Duration>)],
         interruption: &Interruption,
-    ) -> Option<Stop> {
+    ) -> Option<StopReason> {
         for (number, (clusters, gate)) in waves.iter().enumerate() {
             if waves.len() > 1 {
                 let names = clusters.iter().map(|at| self.name(*at)).collect::<Vec<_>>();
-                output::note(&words::wave(number + 1, waves.len(), &names));
+                output::note(&words::announce_wave(number + 1, waves.len(), &names));
             }
             for at in clusters {
                 self.begin(*at);
@@ -197,26 +206,26 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
                 let Some((at, exit)) = self.running.next().await else {
                     break;
                 };
-                if let Some(State::Begun(planned)) = self.states.get(at) {
+                if let Some(ClusterState::Begun(planned)) = self.states.get(at) {
                     looked_at.push((at, planned.installations.clone()));
                 }
                 is_done &= exit == Exit::Done;
-                self.ended(at, exit);
+                self.record_end(at, exit);
             }
-            if interruption.is_asked() {
-                return Some(Stop::Interrupted);
+            if interruption.is_interrupted() {
+                return Some(StopReason::Interrupted);
             }
             if !is_done {
-                return Some(Stop::Failed);
+                return Some(StopReason::Failed);
             }
             looked_at.retain(|(_, installations)| !installations.is_empty());
             if let Some(soak) = gate.filter(|_| !looked_at.is_empty()) {
                 let is_ready = tokio::select! {
                     is_ready = self.stays_ready(&looked_at, soak) => is_ready,
-                    () = interruption.asked() => return Some(Stop::Interrupted),
+                    () = interruption.wait_interrupted() => return Some(StopReason::Interrupted),
                 };
                 if !is_ready {
-                    return Some(Stop::Failed);
+                    return Some(StopReason::Failed);
                 }
             }
         }
@@ -230,24 +239,24 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
         soak: Duration,
     ) -> bool {
         if !soak.is_zero() {
-            output::note(&words::soak(soak));
+            output::note(&words::announce_soak(soak));
         }
         let begun = Instant::now();
         loop {
             let sessions = self.sessions;
             let looks = clusters.iter().filter_map(|(at, installations)| {
                 let session = sessions.get(*at)?;
-                Some(async move { (*at, not_ready(session.ctx(), installations).await) })
+                Some(async move { (*at, find_not_ready(session.ctx(), installations).await) })
             });
             let mut is_ready = true;
             for (at, found) in join_all(looks).await {
                 let why = match found {
                     Ok(None) => continue,
                     Ok(Some(why)) => why,
-                    Err(error) => output::chain(&error),
+                    Err(error) => output::describe_chain(&error),
                 };
-                output::note(&words::not_ready(self.name(at), &why));
-                self.set(at, State::NotReady);
+                output::note(&words::describe_not_ready(self.name(at), &why));
+                self.set_state(at, ClusterState::NotReady);
                 is_ready = false;
             }
             let left = soak.saturating_sub(begun.elapsed());
@@ -259,36 +268,48 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
     }
 
     /// Shows the result of every cluster, and the command that continues. Returns the exit code.
-    fn report(&self, stop: Option<Stop>, rollout: &Rollout<'_>) -> Exit {
+    fn report(&self, stop: Option<StopReason>, rollout: &FleetRollout<'_>) -> Exit {
         let members = || self.fleet.members.iter().zip(&self.states);
         let rows = members().map(|(member, state)| (member.name(), state));
-        output::note(words::table(rows.collect()).trim_end());
-        let is_left =
-            |state: &State| state.exit() != Exit::Done || matches!(state, State::Planned(_));
+        output::note(words::render_results(rows.collect()).trim_end());
+        let is_left = |state: &ClusterState| {
+            state.exit() != Exit::Done || matches!(state, ClusterState::Planned(_))
+        };
         let left = members().filter(|(_, state)| is_left(state));
-        let left: Vec<&Place> = left.map(|(member, _)| member).collect();
+        let left: Vec<&FleetClusterSource> = left.map(|(member, _)| member).collect();
         let is_begun = members().any(|(_, state)| {
             matches!(
                 state,
-                State::Ended {
+                ClusterState::Ended {
                     exit: Exit::Done,
                     ..
                 }
             )
         });
         if !left.is_empty() && (stop.is_some() || is_begun) {
-            let not_begun = members().filter(|(_, state)| matches!(state, State::Planned(_)));
+            let not_begun =
+                members().filter(|(_, state)| matches!(state, ClusterState::Planned(_)));
             let not_begun: Vec<&str> = not_begun.map(|(member, _)| member.name()).collect();
-            output::note(&words::left(&not_begun, &(rollout.again)(&left)));
+            output::note(&words::describe_remaining(
+                &not_begun,
+                &(rollout.again)(&left),
+            ));
         }
-        let interrupted = stop.filter(|stop| *stop == Stop::Interrupted);
+        let interrupted = stop.filter(|stop| *stop == StopReason::Interrupted);
         let interrupted = interrupted.map(|_| Exit::Interrupted);
-        let exits = self.states.iter().map(State::exit).chain(interrupted);
+        let exits = self
+            .states
+            .iter()
+            .map(ClusterState::exit)
+            .chain(interrupted);
         exits.max().unwrap_or(Exit::Done)
     }
 
     fn name(&self, at: usize) -> &str {
-        self.fleet.members.get(at).map_or("", Place::name)
+        self.fleet
+            .members
+            .get(at)
+            .map_or("", FleetClusterSource::name)
     }
 
     fn begin(&mut self, at: usize) {
@@ -298,36 +319,38 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
             let _ = begin.send(());
         }
         if let Some(state) = self.states.get_mut(at)
-            && let State::Planned(_) = state
-            && let State::Planned(planned) = std::mem::replace(state, State::Planning)
+            && let ClusterState::Planned(_) = state
+            && let ClusterState::Planned(planned) = std::mem::replace(state, ClusterState::Planning)
         {
-            *state = State::Begun(planned);
+            *state = ClusterState::Begun(planned);
         }
     }
 
-    fn ended(&mut self, at: usize, exit: Exit) {
+    fn record_end(&mut self, at: usize, exit: Exit) {
         let state = match self.states.get(at) {
-            Some(State::Planning) if exit == Exit::Done => State::Shown,
-            Some(State::Planned(planned) | State::Begun(planned)) => State::Ended {
-                exit,
-                was_due: planned.is_due,
-            },
-            _ => State::Ended {
+            Some(ClusterState::Planning) if exit == Exit::Done => ClusterState::Shown,
+            Some(ClusterState::Planned(planned) | ClusterState::Begun(planned)) => {
+                ClusterState::Ended {
+                    exit,
+                    was_due: planned.is_due,
+                }
+            }
+            _ => ClusterState::Ended {
                 exit,
                 was_due: true,
             },
         };
-        self.set(at, state);
+        self.set_state(at, state);
     }
 
-    fn set(&mut self, at: usize, state: State) {
+    fn set_state(&mut self, at: usize, state: ClusterState) {
         if let Some(known) = self.states.get_mut(at) {
             *known = state;
         }
     }
 }
 
-impl State {
+impl ClusterState {
     /// The exit code of this state.
     pub fn exit(&self) -> Exit {
         match self {

@@ -7,15 +7,15 @@ use common::api::names::InstallationName;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::change::Declined;
+use crate::change::ConfirmationError;
 
 /// Decides when a cluster may be changed.
 #[derive(Debug)]
-pub struct Turn {
+pub struct ClusterTurn {
     /// The position of the cluster in the fleet.
     cluster: usize,
     yes: bool,
-    planned: UnboundedSender<Planned>,
+    planned: UnboundedSender<PlannedCluster>,
     begins: Mutex<Option<oneshot::Receiver<()>>>,
     permits: Arc<Semaphore>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
@@ -23,7 +23,7 @@ pub struct Turn {
 
 /// A cluster that was planned and waits.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedCluster {
     /// The position of the cluster in the fleet.
     pub cluster: usize,
     /// Whether there is anything to do.
@@ -32,12 +32,12 @@ pub struct Planned {
     pub installations: Vec<InstallationName>,
 }
 
-impl Turn {
+impl ClusterTurn {
     /// Creates the turn of a cluster, and the sender that begins it. `permits` limits how many clusters are worked on at the same time.
     pub fn new(
         cluster: usize,
         yes: bool,
-        planned: UnboundedSender<Planned>,
+        planned: UnboundedSender<PlannedCluster>,
         permits: Arc<Semaphore>,
     ) -> (Self, oneshot::Sender<()>) {
         let (begin, begins) = oneshot::channel();
@@ -53,14 +53,14 @@ impl Turn {
     }
 
     /// Waits for a permit, which limits how many clusters are worked on at the same time.
-    pub async fn work(&self) {
+    pub async fn acquire_permit(&self) {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = permit;
     }
 
     /// Gives the permit to another cluster.
-    pub fn rest(&self) {
+    pub fn release_permit(&self) {
         self.permit
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -71,15 +71,19 @@ impl Turn {
     ///
     /// # Errors
     /// The wave does not begin, or this is a second plan and the user wants to confirm it.
-    pub async fn take(&self, plan: &Plan) -> Result<(), Declined> {
-        self.wait(!plan.is_empty(), stay(plan)).await
+    pub async fn wait_for_turn(&self, plan: &Plan) -> Result<(), ConfirmationError> {
+        self.wait(!plan.is_empty(), remaining_installations(plan))
+            .await
     }
 
     /// Waits like [`Turn::take`] if nothing is due. The next wave waits until these installations are ready.
     ///
     /// # Errors
     /// The wave does not begin.
-    pub async fn pass(&self, installations: Vec<InstallationName>) -> Result<(), Declined> {
+    pub async fn wait_unchanged(
+        &self,
+        installations: Vec<InstallationName>,
+    ) -> Result<(), ConfirmationError> {
         self.wait(false, installations).await
     }
 
@@ -87,7 +91,7 @@ impl Turn {
         &self,
         is_due: bool,
         installations: Vec<InstallationName>,
-    ) -> Result<(), Declined> {
+    ) -> Result<(), ConfirmationError> {
         let begins = self
             .begins
             .lock()
@@ -97,27 +101,27 @@ impl Turn {
             return if self.yes {
                 Ok(())
             } else {
-                Err(Declined::Overtaken)
+                Err(ConfirmationError::Overtaken)
             };
         };
-        self.rest();
+        self.release_permit();
         // The rollout may have ended already. Then no turn begins.
-        let _ = self.planned.send(Planned {
+        let _ = self.planned.send(PlannedCluster {
             cluster: self.cluster,
             is_due,
             installations,
         });
-        begins.await.map_err(|_| Declined::No)?;
-        self.work().await;
+        begins.await.map_err(|_| ConfirmationError::No)?;
+        self.acquire_permit().await;
         Ok(())
     }
 }
 
 /// Returns the installations that exist after a plan.
-fn stay(plan: &Plan) -> Vec<InstallationName> {
+fn remaining_installations(plan: &Plan) -> Vec<InstallationName> {
     let planned = plan.installations.iter().map(|planned| &planned.plan);
     let changed = planned
-        .filter(|plan| !plan.verb.ends())
+        .filter(|plan| !plan.verb.ends_installation())
         .map(|plan| &plan.installation);
     let unchanged = plan.up_to_date.iter().map(|resolved| &resolved.name);
     changed.chain(unchanged).cloned().collect()

@@ -18,7 +18,7 @@ const CAUSES: [(&str, &str); 6] = [
 const NUMBER: &str = " (os error ";
 
 /// Replaces these causes in a text.
-pub(super) fn in_words(text: &str) -> String {
+pub(super) fn replace_causes(text: &str) -> String {
     if !text.contains(NUMBER) {
         return text.to_owned();
     }
@@ -59,7 +59,7 @@ mod tests {
             ("a (os error 2) b (os error x)", "a b (os error x)"),
             ("ServiceError: bad", "ServiceError: bad"),
         ] {
-            assert_eq!(in_words(text), expected);
+            assert_eq!(replace_causes(text), expected);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 pub mod graph;
 
-use super::plain;
+use super::escape_text;
 
 /// With this policy, a browser loads nothing and runs nothing, whatever the page contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -23,7 +23,7 @@ svg rect { fill: none; stroke: currentColor; } svg text { fill: currentColor; } 
 
 /// An HTML page that is being written.
 #[derive(Debug)]
-pub struct Page {
+pub struct HtmlPage {
     title: String,
     body: String,
 }
@@ -44,14 +44,14 @@ pub enum Tone {
 
 /// A row of a table.
 #[derive(Debug, Default)]
-pub struct Row {
+pub struct HtmlRow {
     /// Its colour.
     pub tone: Tone,
     /// Its cells.
     pub cells: Vec<String>,
 }
 
-impl Page {
+impl HtmlPage {
     /// An empty page, whose title is its first heading.
     pub fn new(title: &str) -> Self {
         let mut page = Self {
@@ -90,14 +90,14 @@ impl Page {
     }
 
     /// Adds a table, unless it has no rows.
-    pub fn table(&mut self, header: &[&str], rows: &[Row]) {
+    pub fn table(&mut self, header: &[&str], rows: &[HtmlRow]) {
         if rows.is_empty() {
             return;
         }
         self.body.push_str("<table>\n<thead><tr>");
         for cell in header {
             self.body
-                .push_str(&format!("<th scope=\"col\">{}</th>", escaped(cell)));
+                .push_str(&format!("<th scope=\"col\">{}</th>", escape_html(cell)));
         }
         self.body.push_str("</tr></thead>\n<tbody>\n");
         for row in rows {
@@ -108,7 +108,8 @@ impl Page {
                 Tone::New => "<tr class=\"new\">",
             });
             for cell in &row.cells {
-                self.body.push_str(&format!("<td>{}</td>", escaped(cell)));
+                self.body
+                    .push_str(&format!("<td>{}</td>", escape_html(cell)));
             }
             self.body.push_str("</tr>\n");
         }
@@ -116,14 +117,14 @@ impl Page {
     }
 
     /// Adds a drawing of [`graph`].
-    pub fn drawing(&mut self, drawing: &graph::Drawing) {
+    pub fn drawing(&mut self, drawing: &graph::BoxDrawing) {
         self.body.push_str(&drawing.svg());
     }
 
     /// Returns the whole page.
     pub fn finish(self) -> String {
         let Self { title, body } = self;
-        let title = escaped(&title);
+        let title = escape_html(&title);
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -133,15 +134,15 @@ impl Page {
     }
 
     fn element(&mut self, name: &str, text: &str) {
-        let text = escaped(text);
+        let text = escape_html(text);
         self.body.push_str(&format!("<{name}>{text}</{name}>\n"));
     }
 }
 
 /// Escapes text for HTML, and for terminals as [`plain`] does.
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for c in plain(text).chars() {
+    for c in escape_text(text).chars() {
         match c {
             '&' => shown.push_str("&amp;"),
             '<' => shown.push_str("&lt;"),
@@ -161,17 +162,17 @@ mod tests {
     #[test]
     fn nothing_of_a_text_is_markup() {
         let evil = "<script>alert(1)</script>&\"'\u{202e}";
-        let mut page = Page::new(evil);
+        let mut page = HtmlPage::new(evil);
         page.section(evil);
         page.part(evil);
         page.text(evil);
         page.list(&[evil.to_owned()]);
-        let row = Row {
+        let row = HtmlRow {
             tone: Tone::Bad,
             cells: vec![evil.to_owned()],
         };
         page.table(&[evil], &[row]);
-        page.drawing(&graph::Drawing {
+        page.drawing(&graph::BoxDrawing {
             columns: vec![vec![(0, evil.to_owned())]],
             arrows: Vec::new(),
         });
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn nothing_is_loaded() {
-        let html = Page::new("a").finish();
+        let html = HtmlPage::new("a").finish();
         for word in [
             "src=", "href=", "url(", "@import", "<script", "http:", "https:",
         ] {

@@ -17,10 +17,10 @@ impl Table {
     }
 
     /// Adds a row. A line break in a cell becomes a blank; an empty cell becomes `–`.
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub fn add_row(&mut self, cells: Vec<String>) {
         let clean = |cell: String| {
             let cell = cell.split_whitespace().collect::<Vec<_>>().join(" ");
-            let cell = super::plain(&cell);
+            let cell = super::escape_text(&cell);
             if cell.is_empty() {
                 "–".to_owned()
             } else {
@@ -32,12 +32,12 @@ impl Table {
 
     /// Renders the text: columns as wide as their widest cell, with three blanks between them.
     pub fn render(&self) -> String {
-        render(&self.rows)
+        render_rows(&self.rows)
     }
 
     /// Renders the text, without the header if `--no-headers` is set.
-    pub fn listed(&self, asked: Listing) -> String {
-        render(
+    pub fn render_listing(&self, asked: Listing) -> String {
+        render_rows(
             self.rows
                 .get(usize::from(asked.no_headers)..)
                 .unwrap_or_default(),
@@ -45,7 +45,7 @@ impl Table {
     }
 }
 
-fn render(rows: &[Vec<String>]) -> String {
+fn render_rows(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         rows.iter()
@@ -59,7 +59,7 @@ fn render(rows: &[Vec<String>]) -> String {
     for row in rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&super::padded(cell, *width));
+            line.push_str(&super::pad_text(cell, *width));
             line.push_str("   ");
         }
         text.push_str(line.trim_end());
@@ -76,7 +76,7 @@ mod tests {
     fn a_cell_may_be_longer_than_a_formatter_takes() {
         let mut table = Table::new(&["NAME", "WHY"]);
         let long = "ü".repeat(70_000);
-        table.row(vec![long.clone(), "a".into()]);
+        table.add_row(vec![long.clone(), "a".into()]);
         let header = format!("NAME{}   WHY", " ".repeat(70_000 - 4));
         assert_eq!(table.render(), format!("{header}\n{long}   a\n"));
     }
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn columns_align_and_do_not_wrap() {
         let mut table = Table::new(&["NAME", "VERSION"]);
-        table.row(vec!["größer".into(), "1.0.0".into()]);
-        table.row(vec!["a".into(), String::new()]);
-        table.row(vec!["two\nlines".into(), "2".into()]);
+        table.add_row(vec!["größer".into(), "1.0.0".into()]);
+        table.add_row(vec!["a".into(), String::new()]);
+        table.add_row(vec!["two\nlines".into(), "2".into()]);
         assert_eq!(
             table.render(),
             "NAME        VERSION\ngrößer      1.0.0\na           –\ntwo lines   2\n"
@@ -96,7 +96,7 @@ mod tests {
             ..Listing::default()
         };
         assert_eq!(
-            table.listed(asked),
+            table.render_listing(asked),
             "größer      1.0.0\na           –\ntwo lines   2\n"
         );
     }

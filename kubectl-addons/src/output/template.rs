@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use find::{Found, find};
-use path::{Part, parse};
+use find::{FoundValue, find_values};
+use path::{TemplatePart, parse_template};
 
 /// The smallest width of a column including its gap, as kubectl pads it.
 const NARROWEST: usize = 6;
@@ -17,27 +17,27 @@ const GAP: usize = 3;
 
 /// A template that turns a value into text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Template {
+pub enum OutputTemplate {
     /// `jsonpath=`
-    JsonPath(Vec<Part>),
+    JsonPath(Vec<TemplatePart>),
     /// `custom-columns=`
-    Columns(Vec<Column>),
+    Columns(Vec<TemplateColumn>),
 }
 
 /// A column of `custom-columns`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct TemplateColumn {
     header: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
-impl Template {
+impl OutputTemplate {
     /// Parses the text after `jsonpath=`.
     ///
     /// # Errors
     /// Describes in a sentence what is wrong with it.
     pub fn json_path(text: &str) -> Result<Self, String> {
-        parse(text).map(Self::JsonPath)
+        parse_template(text).map(Self::JsonPath)
     }
 
     /// Parses the text after `custom-columns=`: `NAME:.name,VERSION:.version`.
@@ -56,9 +56,9 @@ impl Template {
             if bare.is_empty() || bare.contains(['{', '}']) {
                 return Err(wrong());
             }
-            Ok(Column {
+            Ok(TemplateColumn {
                 header: header.to_owned(),
-                parts: parse(&format!("{{.{bare}}}"))?,
+                parts: parse_template(&format!("{{.{bare}}}"))?,
             })
         });
         columns.collect::<Result<_, _>>().map(Self::Columns)
@@ -72,7 +72,7 @@ impl Template {
         match self {
             Self::JsonPath(parts) => {
                 let mut text = String::new();
-                print(parts, &Cow::Borrowed(value), &mut text)?;
+                print_parts(parts, &Cow::Borrowed(value), &mut text)?;
                 Ok(text)
             }
             Self::Columns(columns) => {
@@ -81,10 +81,10 @@ impl Template {
                 let header = columns.iter().map(|column| column.header.clone());
                 let mut rows = vec![header.collect()];
                 for item in items {
-                    let cells = columns.iter().map(|column| cell(column, item));
+                    let cells = columns.iter().map(|column| format_cell(column, item));
                     rows.push(cells.collect::<Result<Vec<String>, _>>()?);
                 }
-                Ok(table(
+                Ok(format_table(
                     rows.get(usize::from(no_headers)..).unwrap_or_default(),
                 ))
             }
@@ -92,17 +92,21 @@ impl Template {
     }
 }
 
-fn print(parts: &[Part], value: &Found<'_>, text: &mut String) -> Result<(), String> {
+fn print_parts(
+    parts: &[TemplatePart],
+    value: &FoundValue<'_>,
+    text: &mut String,
+) -> Result<(), String> {
     for part in parts {
         match part {
-            Part::Print(steps) => {
-                let found = find(vec![value.clone()], steps)?;
-                let found: Vec<String> = found.iter().map(|one| printed(one)).collect();
+            TemplatePart::Print(steps) => {
+                let found = find_values(vec![value.clone()], steps)?;
+                let found: Vec<String> = found.iter().map(|one| format_value(one)).collect();
                 text.push_str(&found.join(" "));
             }
-            Part::Range(steps, inner) => {
-                for one in find(vec![value.clone()], steps)? {
-                    print(inner, &one, text)?;
+            TemplatePart::Range(steps, inner) => {
+                for one in find_values(vec![value.clone()], steps)? {
+                    print_parts(inner, &one, text)?;
                 }
             }
         }
@@ -111,7 +115,7 @@ fn print(parts: &[Part], value: &Found<'_>, text: &mut String) -> Result<(), Str
 }
 
 /// Formats maps and lists as JSON, and other values as they are.
-fn printed(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         // Go's encoder escapes these for HTML.
@@ -124,38 +128,38 @@ fn printed(value: &Value) -> String {
     }
 }
 
-fn cell(column: &Column, item: &Value) -> Result<String, String> {
+fn format_cell(column: &TemplateColumn, item: &Value) -> Result<String, String> {
     let mut found = Vec::new();
     for part in &column.parts {
-        if let Part::Print(steps) = part {
-            found.extend(find(vec![Cow::Borrowed(item)], steps)?);
+        if let TemplatePart::Print(steps) = part {
+            found.extend(find_values(vec![Cow::Borrowed(item)], steps)?);
         }
     }
     if found.is_empty() {
         return Ok("<none>".to_owned());
     }
-    let found: Vec<String> = found.iter().map(|one| in_cell(one)).collect();
+    let found: Vec<String> = found.iter().map(|one| format_go_value(one)).collect();
     Ok(found.join(","))
 }
 
 /// Formats a value as Go prints it.
-fn in_cell(value: &Value) -> String {
+fn format_go_value(value: &Value) -> String {
     let joined = |all: Vec<String>| all.join(" ");
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Array(all) => format!("[{}]", joined(all.iter().map(in_cell).collect())),
+        Value::Array(all) => format!("[{}]", joined(all.iter().map(format_go_value).collect())),
         Value::Object(all) => {
             let all = all
                 .iter()
-                .map(|(name, value)| format!("{name}:{}", in_cell(value)));
+                .map(|(name, value)| format!("{name}:{}", format_go_value(value)));
             format!("map[{}]", joined(all.collect()))
         }
         other => other.to_string(),
     }
 }
 
-fn table(rows: &[Vec<String>]) -> String {
+fn format_table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -169,7 +173,7 @@ fn table(rows: &[Vec<String>]) -> String {
             continue;
         };
         for (cell, width) in before.iter().zip(&widths) {
-            text.push_str(&super::padded(cell, *width));
+            text.push_str(&super::pad_text(cell, *width));
         }
         text.push_str(last);
         text.push('\n');

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use addons_plan::readiness::Status;
+use addons_plan::readiness::ReadinessStatus;
 use common::manifest::key::ObjectKey;
 use indicatif::ProgressBar;
 
@@ -10,9 +10,9 @@ use super::Screen;
 use crate::output;
 
 /// The progress of all installations of a command.
-pub(super) struct Installations(Vec<Installation>);
+pub(super) struct InstallationLines(Vec<InstallationLine>);
 
-struct Installation {
+struct InstallationLine {
     /// The name, padded to the longest one.
     name: String,
     steps: usize,
@@ -23,15 +23,15 @@ struct Installation {
     bar: Option<ProgressBar>,
 }
 
-impl Installations {
+impl InstallationLines {
     pub(super) fn new(plan: &addons_operation::Plan) -> Self {
         let installations = plan.installations.iter().map(|planned| &planned.plan);
         let names = installations
             .clone()
             .map(|plan| plan.installation.name.len());
         let width = names.max().unwrap_or_default();
-        let lines = installations.map(|plan| Installation {
-            name: output::padded(&plan.installation.name, width),
+        let lines = installations.map(|plan| InstallationLine {
+            name: output::pad_text(&plan.installation.name, width),
             steps: plan.steps.len()
                 + plan.prune.iter().flatten().count()
                 + usize::from(plan.helm_release.is_some()),
@@ -52,18 +52,18 @@ impl Installations {
         }
     }
 
-    pub(super) fn waiting(
+    pub(super) fn show_waiting(
         &mut self,
         screen: &Screen,
         part: usize,
         key: &ObjectKey,
-        status: Status,
+        status: ReadinessStatus,
         message: &str,
     ) {
         let Some(installation) = self.0.get_mut(part) else {
             return;
         };
-        if status == Status::Current {
+        if status == ReadinessStatus::Current {
             installation.waiting.remove(key);
         } else {
             let message = message.to_owned();
@@ -72,7 +72,7 @@ impl Installations {
         installation.show(screen);
     }
 
-    pub(super) fn failed(&mut self, screen: &Screen, part: usize, key: &ObjectKey) {
+    pub(super) fn count_failure(&mut self, screen: &Screen, part: usize, key: &ObjectKey) {
         if let Some(installation) = self.0.get_mut(part) {
             installation.failed += 1;
             installation.waiting.remove(key);
@@ -81,7 +81,7 @@ impl Installations {
     }
 
     /// Restarts the count for the rollback.
-    pub(super) fn goes_back(&mut self, part: usize) {
+    pub(super) fn begin_rollback(&mut self, part: usize) {
         if let Some(installation) = self.0.get_mut(part) {
             installation.done = 0;
             installation.waiting.clear();
@@ -95,13 +95,13 @@ impl Installations {
     }
 }
 
-impl Installation {
+impl InstallationLine {
     fn show(&mut self, screen: &Screen) {
         if self.bar.is_none() {
             self.bar = screen.bar();
         }
         if let Some(bar) = &self.bar {
-            bar.set_message(output::plain(&self.text()));
+            bar.set_message(output::escape_text(&self.text()));
         }
     }
 

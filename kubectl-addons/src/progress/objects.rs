@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use addons_plan::order::Rank;
-use addons_plan::readiness::Status;
+use addons_plan::order::ObjectRank;
+use addons_plan::readiness::ReadinessStatus;
 use addons_plan::{InstallationPlan, summary};
 use common::manifest::key::ObjectKey;
 use indicatif::ProgressBar;
@@ -17,24 +17,24 @@ use crate::output;
 use crate::words::plan as words;
 
 /// The progress of all objects.
-pub(super) struct Objects {
+pub(super) struct ObjectLines {
     began: Instant,
-    parts: Vec<Part>,
+    parts: Vec<InstallationRanks>,
     waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
 }
 
 /// The progress of an installation.
-struct Part {
+struct InstallationRanks {
     /// The name, if the command has several installations.
     name: String,
     /// The word for its deletions.
     deleted: &'static str,
-    ranks: BTreeMap<Rank, Counted>,
-    deletions: Counted,
+    ranks: BTreeMap<ObjectRank, CountedLine>,
+    deletions: CountedLine,
 }
 
 /// Objects that are counted and not listed: those of a rank, or many deletions.
-struct Counted {
+struct CountedLine {
     steps: usize,
     done: usize,
     /// When the first of them was counted.
@@ -42,20 +42,20 @@ struct Counted {
     bar: Option<ProgressBar>,
 }
 
-impl Objects {
+impl ObjectLines {
     pub(super) fn new(plan: &addons_operation::Plan) -> Self {
         let installations = &plan.installations;
-        let parts = installations.iter().map(|planned| Part {
+        let parts = installations.iter().map(|planned| InstallationRanks {
             name: match installations.len() {
                 1 => String::new(),
                 _ => format!("{}  ", planned.plan.installation.name),
             },
-            deleted: words::deleted(&planned.plan),
+            deleted: words::deleted_word(&planned.plan),
             ranks: summary::steps_by_rank(&planned.plan)
                 .into_iter()
-                .map(|(rank, steps)| (rank, Counted::new(steps)))
+                .map(|(rank, steps)| (rank, CountedLine::new(steps)))
                 .collect(),
-            deletions: Counted::new(planned.plan.prune.iter().flatten().count()),
+            deletions: CountedLine::new(planned.plan.prune.iter().flatten().count()),
         });
         Self {
             began: Instant::now(),
@@ -65,7 +65,7 @@ impl Objects {
     }
 
     /// Counts an object. Its rank gets a line once it is complete.
-    pub(super) fn applied(
+    pub(super) fn count_applied(
         &mut self,
         screen: &Screen,
         part: usize,
@@ -75,7 +75,7 @@ impl Objects {
         let Some(step) = plan.step(key) else {
             return;
         };
-        let rank = Rank::of(key, Some(&step.object));
+        let rank = ObjectRank::from_object(key, Some(&step.object));
         let Some(part) = self.parts.get_mut(part) else {
             return;
         };
@@ -87,12 +87,12 @@ impl Objects {
     }
 
     /// Shows a deletion, or counts it if there are too many to list.
-    pub(super) fn pruned(&mut self, screen: &Screen, part: usize, key: &ObjectKey) {
+    pub(super) fn show_pruned(&mut self, screen: &Screen, part: usize, key: &ObjectKey) {
         self.end_wait(key);
         let Some(part) = self.parts.get_mut(part) else {
             return;
         };
-        if part.deletions.steps > words::LISTED {
+        if part.deletions.steps > words::MAX_LISTED_OBJECTS {
             let title = format!("{}{}", part.name, part.deleted);
             part.deletions.count(&title, screen);
         } else {
@@ -100,15 +100,15 @@ impl Objects {
         }
     }
 
-    pub(super) fn waiting(
+    pub(super) fn show_waiting(
         &mut self,
         screen: &Screen,
         key: &ObjectKey,
-        status: Status,
+        status: ReadinessStatus,
         message: &str,
     ) {
         let name = key.to_string();
-        if status == Status::Current {
+        if status == ReadinessStatus::Current {
             self.end_wait(key);
             let elapsed = seconds(self.began.elapsed());
             return screen.line(&format!("✓ {name:<40} {message}  {elapsed}"));
@@ -119,7 +119,7 @@ impl Objects {
             .entry(key.clone())
             .or_insert_with(|| screen.bar());
         match bar {
-            Some(bar) => bar.set_message(output::plain(&text)),
+            Some(bar) => bar.set_message(output::escape_text(&text)),
             None => screen.line(&text),
         }
     }
@@ -131,13 +131,13 @@ impl Objects {
     }
 
     /// Shows the progress of an installation's ranks. The rollback has another plan, of which only the waits have lines.
-    pub(super) fn goes_back(&mut self, screen: &Screen, part: usize) {
+    pub(super) fn begin_rollback(&mut self, screen: &Screen, part: usize) {
         let Some(part) = self.parts.get_mut(part) else {
             return;
         };
         part.end(screen);
         part.ranks.clear();
-        part.deletions = Counted::new(0);
+        part.deletions = CountedLine::new(0);
         for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
             bar.finish_and_clear();
         }
@@ -154,7 +154,7 @@ impl Objects {
     }
 }
 
-impl Part {
+impl InstallationRanks {
     /// Shows the progress of ranks that were begun and not completed.
     fn end(&mut self, screen: &Screen) {
         for (rank, line) in &mut self.ranks {
@@ -165,7 +165,7 @@ impl Part {
     }
 }
 
-impl Counted {
+impl CountedLine {
     fn new(steps: usize) -> Self {
         Self {
             steps,
@@ -185,7 +185,9 @@ impl Counted {
                 self.bar = screen.bar();
             }
             if let Some(bar) = &self.bar {
-                bar.set_message(output::plain(&format!("… {title:<40} {done}/{steps}")));
+                bar.set_message(output::escape_text(&format!(
+                    "… {title:<40} {done}/{steps}"
+                )));
             }
             return;
         }

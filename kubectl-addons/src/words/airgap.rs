@@ -2,35 +2,35 @@
 
 use std::path::Path;
 
-use addons_airgap::Progress;
+use addons_airgap::AirgapProgress;
 use addons_airgap::export::Exported;
 use addons_airgap::import::Imported;
 use common::registry::Registry;
 
 /// Describes the progress of an export or import.
-pub fn progress(progress: &Progress) -> String {
+pub fn describe_progress(progress: &AirgapProgress) -> String {
     match progress {
-        Progress::Verifying => "verifying the archive".to_owned(),
-        Progress::Copying { name } => format!("copying {name}"),
-        Progress::Blob { name, done, size } => format!(
+        AirgapProgress::Verifying => "verifying the archive".to_owned(),
+        AirgapProgress::Copying { name } => format!("copying {name}"),
+        AirgapProgress::Blob { name, done, size } => format!(
             "copying {name}: {} of a blob of {}",
-            self::size(*done),
-            self::size(*size)
+            self::format_mebibytes(*done),
+            self::format_mebibytes(*size)
         ),
-        Progress::Moved { name, former } => {
+        AirgapProgress::Moved { name, former } => {
             format!("moved {name}: it was {former} until now")
         }
-        Progress::Copied {
+        AirgapProgress::Copied {
             name,
             blobs,
             bytes,
             there,
         } => format!(
             "copied {name}: {} ({}), {there} there already",
-            counted(*blobs, "blob"),
-            size(*bytes)
+            format_count(*blobs, "blob"),
+            format_mebibytes(*bytes)
         ),
-        Progress::Warning(warning) => format!("warning: {warning}"),
+        AirgapProgress::Warning(warning) => format!("warning: {warning}"),
     }
 }
 
@@ -49,7 +49,7 @@ pub fn import_interrupted() -> String {
 }
 
 /// Describes an export: `site.tar: 4 images and artifacts, 1 referrer, 12.3 MiB`.
-pub fn exported(archive: &Path, exported: &Exported) -> String {
+pub fn describe_export(archive: &Path, exported: &Exported) -> String {
     let Exported {
         images,
         referrers,
@@ -58,25 +58,25 @@ pub fn exported(archive: &Path, exported: &Exported) -> String {
     format!(
         "{}: {} and artifacts, {}, {}",
         archive.display(),
-        counted(*images, "image"),
-        counted(*referrers, "referrer"),
-        size(*bytes)
+        format_count(*images, "image"),
+        format_count(*referrers, "referrer"),
+        format_mebibytes(*bytes)
     )
 }
 
 /// Describes an import: `mirror.example.org/site: 5 images, artifacts and referrers; 7 blobs pushed (12.3 MiB), 2 there already`.
-pub fn imported(registry: &Registry, imported: &Imported) -> String {
+pub fn describe_import(registry: &Registry, imported: &Imported) -> String {
     format!(
         "{registry}: {} images, artifacts and referrers; {} pushed ({}), {} there already",
         imported.images,
-        counted(imported.sent, "blob"),
-        size(imported.bytes),
+        format_count(imported.sent, "blob"),
+        format_mebibytes(imported.bytes),
         imported.there
     )
 }
 
 /// Returns the command that installs the imported add-ons.
-pub fn command(registry: &Registry, imported: &Imported) -> Option<String> {
+pub fn install_command(registry: &Registry, imported: &Imported) -> Option<String> {
     let catalogue = imported.catalogue.as_ref()?;
     if imported.addons.is_empty() {
         return None;
@@ -87,13 +87,13 @@ pub fn command(registry: &Registry, imported: &Imported) -> Option<String> {
     ))
 }
 
-fn counted(count: usize, noun: &str) -> String {
+fn format_count(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
 /// Formats a number of bytes as MiB.
-fn size(bytes: u64) -> String {
+fn format_mebibytes(bytes: u64) -> String {
     let tenths = bytes.saturating_mul(10) >> 20;
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn sizes_and_counts() {
-        assert_eq!(size((12 << 20) + (400 << 10)), "12.3 MiB");
+        assert_eq!(format_mebibytes((12 << 20) + (400 << 10)), "12.3 MiB");
         assert_eq!(
-            (counted(1, "blob"), counted(0, "blob")),
+            (format_count(1, "blob"), format_count(0, "blob")),
             ("1 blob".into(), "0 blobs".into())
         );
     }
@@ -121,12 +121,12 @@ mod tests {
             ..Imported::default()
         };
         assert_eq!(
-            command(&registry, &imported).as_deref(),
+            install_command(&registry, &imported).as_deref(),
             Some(
                 "kubectl addons install web db --registry mirror.example.org/site \
                  --channel oci://mirror.example.org/site/kubectl-addons/catalogue:site"
             )
         );
-        assert_eq!(command(&registry, &Imported::default()), None);
+        assert_eq!(install_command(&registry, &Imported::default()), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Sentences about core add-ons.
 
-use addons_loops::core_set::Step;
+use addons_loops::core_set::CoreStep;
 use common::api::names::InstallationName;
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::hint;
 
 /// The decision about a core add-on of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Decided {
+pub enum CoreDecision {
     /// It belongs to the core set.
     Listed,
     /// It belongs to the core set, and changes in its cluster wait for other clusters.
@@ -28,21 +28,21 @@ pub enum Decided {
 }
 
 /// Describes a decision, for a column.
-pub fn decided(decided: Decided) -> &'static str {
+pub fn describe_decision(decided: CoreDecision) -> &'static str {
     match decided {
-        Decided::Listed => "listed",
-        Decided::Waits => "listed; changes wait",
-        Decided::Taken => "listed; its name is taken",
-        Decided::Dropped => "no longer listed",
-        Decided::Released => "released",
-        Decided::ByHand => "installed with --core",
-        Decided::ClusterDeleting => "its cluster is being deleted",
-        Decided::Unknown => "unknown",
+        CoreDecision::Listed => "listed",
+        CoreDecision::Waits => "listed; changes wait",
+        CoreDecision::Taken => "listed; its name is taken",
+        CoreDecision::Dropped => "no longer listed",
+        CoreDecision::Released => "released",
+        CoreDecision::ByHand => "installed with --core",
+        CoreDecision::ClusterDeleting => "its cluster is being deleted",
+        CoreDecision::Unknown => "unknown",
     }
 }
 
 /// Describes whether a condition holds, for a column.
-pub fn answer(holds: Option<bool>, problem: &str) -> String {
+pub fn describe_condition(holds: Option<bool>, problem: &str) -> String {
     match holds {
         Some(holds) => holds.to_string(),
         None => format!("unknown: {problem}"),
@@ -50,26 +50,28 @@ pub fn answer(holds: Option<bool>, problem: &str) -> String {
 }
 
 /// Describes what a pass did with a core installation. `None` if the step failed, which is an error.
-pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
+pub fn describe_step(name: &InstallationName, step: &CoreStep) -> Option<String> {
     let did = match step {
-        Step::Created => "is listed as a core add-on of this cluster: record created".to_owned(),
-        Step::Restored => "record restored as listed".to_owned(),
-        Step::Released => "is no longer a core add-on: released and uninstalled".to_owned(),
-        Step::Freed => {
+        CoreStep::Created => {
+            "is listed as a core add-on of this cluster: record created".to_owned()
+        }
+        CoreStep::Restored => "record restored as listed".to_owned(),
+        CoreStep::Released => "is no longer a core add-on: released and uninstalled".to_owned(),
+        CoreStep::Freed => {
             "its cluster is being deleted: finalizers removed from its record".to_owned()
         }
-        Step::Taken => {
+        CoreStep::Taken => {
             "is listed as a core add-on, but the installation with this name is not one".to_owned()
         }
-        Step::Waits => format!("needs confirmation: {}", release_waits(name)),
-        Step::Later => "waits: the change reaches other clusters first".to_owned(),
-        Step::Failed(_) => return None,
+        CoreStep::Waits => format!("needs confirmation: {}", describe_waiting_release(name)),
+        CoreStep::Later => "waits: the change reaches other clusters first".to_owned(),
+        CoreStep::Failed(_) => return None,
     };
     Some(format!("{name}  {did}"))
 }
 
 /// Says why the loop does not release a core installation, and names the command that does.
-pub fn release_waits(name: &InstallationName) -> String {
+pub fn describe_waiting_release(name: &InstallationName) -> String {
     format!(
         "it is no longer listed as a core add-on here: a fact of the cluster changed, or other clusters drop it as well or \
          cannot be judged; accept: {}",
@@ -78,7 +80,7 @@ pub fn release_waits(name: &InstallationName) -> String {
 }
 
 /// Describes the result of `core release NAME`.
-pub fn released(name: &InstallationName, is_new: bool, is_guarded: bool) -> String {
+pub fn describe_release(name: &InstallationName, is_new: bool, is_guarded: bool) -> String {
     let next = if is_guarded {
         "a reconciler uninstalls it, or removes the mark if it is still listed".to_owned()
     } else {
@@ -93,7 +95,7 @@ pub fn released(name: &InstallationName, is_new: bool, is_guarded: bool) -> Stri
 }
 
 /// Describes the result of `core release --cluster-deleting`.
-pub fn cluster_released(namespace: &str, freed: &[InstallationName]) -> String {
+pub fn describe_cluster_release(namespace: &str, freed: &[InstallationName]) -> String {
     let records = match freed.len() {
         0 => "no record had a finalizer".to_owned(),
         1 => "finalizers removed from 1 record".to_owned(),

@@ -1,6 +1,6 @@
 //! The fix for a problem that `doctor` found.
 
-use addons_advice::doctor::{Problem, Severity};
+use addons_advice::doctor::{DoctorProblem, Severity};
 use addons_operation::continued;
 use common::api::names::{
     InstallationName, LABEL_CLUSTER, LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
@@ -11,11 +11,11 @@ use super::hint;
 
 const WEBHOOK: &str = "kubectl addons init --webhook";
 /// The Secret with a certificate that another tool issues.
-const GIVEN: &str = "addons-webhook-tls";
+const EXTERNAL_CERTIFICATE_SECRET: &str = "addons-webhook-tls";
 const POLICIES: &str = "kubectl addons init --policies";
 
 /// Describes a severity, for a column.
-pub fn severity(severity: Severity) -> &'static str {
+pub fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Warning => "warning",
         Severity::Error => "error",
@@ -23,95 +23,95 @@ pub fn severity(severity: Severity) -> &'static str {
 }
 
 /// Returns the command that fixes the problem, or a sentence if no single command does.
-pub fn fix(problem: &Problem) -> String {
+pub fn fix_command(problem: &DoctorProblem) -> String {
     match problem {
-        Problem::Unreachable { .. } => "kubectl cluster-info".to_owned(),
-        Problem::Unchecked { unread, .. } if unread.is_forbidden => {
+        DoctorProblem::Unreachable { .. } => "kubectl cluster-info".to_owned(),
+        DoctorProblem::Unchecked { unread, .. } if unread.is_forbidden => {
             "run it again with permission to read this".to_owned()
         }
-        Problem::Unchecked { .. } => "run it again when the server responds".to_owned(),
-        Problem::Right { .. } => "ask a cluster administrator for the permission".to_owned(),
-        Problem::OldServer { .. } => "upgrade the cluster".to_owned(),
-        Problem::DefinitionMissing { .. } | Problem::DefinitionDiffers { .. } => {
+        DoctorProblem::Unchecked { .. } => "run it again when the server responds".to_owned(),
+        DoctorProblem::Right { .. } => "ask a cluster administrator for the permission".to_owned(),
+        DoctorProblem::OldServer { .. } => "upgrade the cluster".to_owned(),
+        DoctorProblem::DefinitionMissing { .. } | DoctorProblem::DefinitionDiffers { .. } => {
             "kubectl addons init".to_owned()
         }
-        Problem::DefinitionNewer { .. } => "install that release of this plugin".to_owned(),
-        Problem::Certificate { secret, .. } if secret == GIVEN => {
+        DoctorProblem::DefinitionNewer { .. } => "install that release of this plugin".to_owned(),
+        DoctorProblem::Certificate { secret, .. } if secret == EXTERNAL_CERTIFICATE_SECRET => {
             format!("have Secret {secret} renewed by whatever issues it")
         }
-        Problem::NoWebhook
-        | Problem::PartMissing { .. }
-        | Problem::PartDiffers { .. }
-        | Problem::FailuresIgnored
-        | Problem::StaleBundle { .. }
-        | Problem::Certificate { .. }
-        | Problem::NoEndpoints
-        | Problem::Unanswered { .. }
-        | Problem::RefusesAll { .. }
-        | Problem::NotJudged => WEBHOOK.to_owned(),
-        Problem::UnansweredOutside { url, .. } => format!("start the webhook at {url}"),
-        Problem::NoPolicies | Problem::PolicyMissing { .. } | Problem::PolicyDiffers { .. } => {
-            POLICIES.to_owned()
-        }
-        Problem::Unreadable {
+        DoctorProblem::NoWebhook
+        | DoctorProblem::PartMissing { .. }
+        | DoctorProblem::PartDiffers { .. }
+        | DoctorProblem::FailuresIgnored
+        | DoctorProblem::StaleBundle { .. }
+        | DoctorProblem::Certificate { .. }
+        | DoctorProblem::NoEndpoints
+        | DoctorProblem::Unanswered { .. }
+        | DoctorProblem::RefusesAll { .. }
+        | DoctorProblem::NotJudged => WEBHOOK.to_owned(),
+        DoctorProblem::UnansweredOutside { url, .. } => format!("start the webhook at {url}"),
+        DoctorProblem::NoPolicies
+        | DoctorProblem::PolicyMissing { .. }
+        | DoctorProblem::PolicyDiffers { .. } => POLICIES.to_owned(),
+        DoctorProblem::Unreadable {
             resource, object, ..
         } => format!(
             "kubectl edit {resource} {} -n {}",
             object.name, object.namespace
         ),
-        Problem::Interrupted {
+        DoctorProblem::Interrupted {
             installation, next, ..
         }
-        | Problem::Edited {
+        | DoctorProblem::Edited {
             installation, next, ..
         }
-        | Problem::Unwell {
+        | DoctorProblem::Unwell {
             installation,
             next: Some(next),
             ..
         } => continued::command(next, installation),
-        Problem::Unwell { installation, .. } => hint::command("status", installation),
-        Problem::Held { installation } => hint::command("reconcile", installation),
-        Problem::OtherCluster { installation } => {
+        DoctorProblem::Unwell { installation, .. } => hint::command("status", installation),
+        DoctorProblem::Held { installation } => hint::command("reconcile", installation),
+        DoctorProblem::OtherCluster { installation } => {
             format!("{} --new-cluster", hint::command("adopt", installation))
         }
-        Problem::NoCluster { installation } if is_reserved(&installation.namespace) => {
+        DoctorProblem::NoCluster { installation } if is_reserved(&installation.namespace) => {
             let InstallationName { namespace, name } = installation;
             format!("kubectl delete addoninstallation {name} -n {namespace}")
         }
-        Problem::NoCluster { installation } => {
+        DoctorProblem::NoCluster { installation } => {
             format!(
                 "kubectl label namespace {} {LABEL_CLUSTER}=local",
                 installation.namespace
             )
         }
-        Problem::HeldByRelease { installation, .. } => {
+        DoctorProblem::HeldByRelease { installation, .. } => {
             format!("{} --adopt", hint::command("upgrade", installation))
         }
-        Problem::Orphans {
+        DoctorProblem::Orphans {
             installation,
             owner,
             ..
-        } => of_orphans(installation.as_ref(), owner),
-        Problem::Duplicate { .. } => "kubectl addons catalogue view".to_owned(),
-        Problem::StaleLease { .. } => format!(
+        } => orphans_command(installation.as_ref(), owner),
+        DoctorProblem::Duplicate { .. } => "kubectl addons catalogue view".to_owned(),
+        DoctorProblem::StaleLease { .. } => format!(
             "start the reconciler; if it is removed for good: kubectl addons reconcile --retire && \
              kubectl delete lease addons-reconciler -n {SYSTEM_NAMESPACE}"
         ),
-        Problem::Unmarked { namespace, .. } => {
+        DoctorProblem::Unmarked { namespace, .. } => {
             format!("kubectl label namespace {namespace} {LABEL_HOLDS_CORE}=true")
         }
-        Problem::AmbiguousCluster { namespace, .. } => {
+        DoctorProblem::AmbiguousCluster { namespace, .. } => {
             format!("kubectl label namespace {namespace} {LABEL_CLUSTER}-")
         }
-        Problem::NoKubeconfig { namespace, .. } => {
+        DoctorProblem::NoKubeconfig { namespace, .. } => {
             format!("kubectl label namespace {namespace} {LABEL_KUBECONFIG_SECRET}-")
         }
     }
 }
 
 /// Returns the command for orphaned objects. Only installations in the system namespace are found by name.
-fn of_orphans(installation: Option<&InstallationName>, owner: &str) -> String {
+fn orphans_command(installation: Option<&InstallationName>, owner: &str) -> String {
     match installation {
         Some(installation) => hint::command("adopt", installation),
         None => format!(

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use addons_plan::changes::ObjectDiff;
-use addons_plan::immutable::{Recreation, Unjudged};
+use addons_plan::immutable::{Recreation, UnjudgedWrite};
 use addons_plan::{Action, InstallationPlan};
 use common::manifest::key::ObjectKey;
 
-use super::plan::objects;
+use super::plan::count_objects;
 
 /// Lists refused objects, objects that must be deleted (with the flag that accepts it), and objects that may need to be.
-pub(super) fn verdicts(plan: &InstallationPlan) -> Vec<(&'static str, String)> {
+pub(super) fn list_verdicts(plan: &InstallationPlan) -> Vec<(&'static str, String)> {
     let refused = plan.refused.iter();
     let refused = refused.map(|refusal| ("refused", refusal.to_string()));
     let known = plan.recreations.iter();
-    let known = known.flat_map(|object| recreation(plan, object));
+    let known = known.flat_map(|object| list_recreation(plan, object));
     let unjudged = plan.unjudged.iter().filter(|object| {
         let step = plan.step(&object.key);
         step.is_some_and(|step| step.policy.recreate && step.action != Action::Create)
@@ -27,7 +27,7 @@ pub(super) fn verdicts(plan: &InstallationPlan) -> Vec<(&'static str, String)> {
     refused.chain(known).chain(unjudged).collect()
 }
 
-fn recreation(plan: &InstallationPlan, object: &Recreation) -> Vec<(&'static str, String)> {
+fn list_recreation(plan: &InstallationPlan, object: &Recreation) -> Vec<(&'static str, String)> {
     let key = &object.key;
     if object.obstacle.is_some() {
         return vec![("refused", object.to_string())];
@@ -53,28 +53,28 @@ fn recreation(plan: &InstallationPlan, object: &Recreation) -> Vec<(&'static str
 }
 
 /// Lists the writes that the server could not check, except those that need a namespace or kind that the command creates.
-pub fn unjudged(plan: &InstallationPlan) -> String {
+pub fn describe_unjudged(plan: &InstallationPlan) -> String {
     let reasons = plan.unjudged.iter();
-    let reasons = reasons.filter(|unjudged| !unjudged.is_coming);
-    not_checked(reasons.map(why))
+    let reasons = reasons.filter(|unjudged| !unjudged.is_created_by_command);
+    count_unchecked(reasons.map(why))
 }
 
 /// Lists all writes of a plan that the server could not check.
-pub fn unchecked(plan: &InstallationPlan) -> String {
-    not_checked(plan.unjudged.iter().map(why))
+pub fn describe_unchecked(plan: &InstallationPlan) -> String {
+    count_unchecked(plan.unjudged.iter().map(why))
 }
 
 /// Lists the changes that the server could not check, with the reason. Empty if it checked all of them.
-pub fn unchecked_changes<'a>(changes: impl IntoIterator<Item = &'a ObjectDiff>) -> String {
+pub fn describe_unchecked_changes<'a>(changes: impl IntoIterator<Item = &'a ObjectDiff>) -> String {
     let changes = changes.into_iter();
-    not_checked(changes.filter_map(|change| change.unjudged.as_deref()))
+    count_unchecked(changes.filter_map(|change| change.unjudged.as_deref()))
 }
 
-fn why(unjudged: &Unjudged) -> &str {
+fn why(unjudged: &UnjudgedWrite) -> &str {
     &unjudged.why
 }
 
-fn not_checked<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
+fn count_unchecked<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for reason in reasons {
         *counts.entry(reason).or_default() += 1;
@@ -85,7 +85,7 @@ fn not_checked<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
         let _ = writeln!(
             text,
             "  not checked by the server: {}, {reason}",
-            objects(count)
+            count_objects(count)
         );
     }
     text

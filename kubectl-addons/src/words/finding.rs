@@ -4,19 +4,19 @@ use addons_operation::Finding;
 use addons_operation::text::join_types;
 use addons_operation::text::shell_word;
 use common::api::names::InstallationName;
-use common::foreign::Foreign;
+use common::foreign::ForeignText;
 
 use super::hint;
 
 /// Describes a finding in one line for people, with a fix below it.
-pub fn text(finding: &Finding) -> String {
+pub fn describe_finding(finding: &Finding) -> String {
     match finding {
         Finding::OtherNamespace(namespace) => format!(
             "using installations in namespace {namespace}: anyone who may write them acts with your rights"
         ),
         Finding::Uses(used) => used.to_string(),
         Finding::NotSet { installation, path } => {
-            let look = hint::below(&hint::look(&format!(
+            let look = hint::indent_lines(&hint::look_line(&format!(
                 "{} --explain",
                 hint::command("values", installation)
             )));
@@ -35,7 +35,7 @@ pub fn text(finding: &Finding) -> String {
             hint::command("upgrade", installation)
         ),
         Finding::Suspended(installation) => {
-            let fix = hint::below(&hint::patch(installation, r#""suspend":false"#));
+            let fix = hint::indent_lines(&hint::patch_hint(installation, r#""suspend":false"#));
             format!("{} is suspended{fix}", installation.name)
         }
         Finding::CoreStays(InstallationName { namespace, name }) => format!(
@@ -46,10 +46,10 @@ pub fn text(finding: &Finding) -> String {
         | Finding::KopsRecord(warning)
         | Finding::Verdict(warning)
         | Finding::Selection { warning, .. }
-        | Finding::Stays(warning) => format!("warning: {}", Foreign::new(warning)),
+        | Finding::Stays(warning) => format!("warning: {}", ForeignText::new(warning)),
         Finding::Unmanaged(ignored) => {
             let why = format!("{}: {} is ignored: {}", ignored.place, ignored.key, ignored.why);
-            format!("warning: {}", Foreign::new(&why))
+            format!("warning: {}", ForeignText::new(&why))
         }
         Finding::OfDirectory {
             installation,
@@ -73,7 +73,7 @@ pub fn text(finding: &Finding) -> String {
         ),
         Finding::Requirement(unready) => {
             let (namespace, name) = unready.installation.split_once('/').unwrap_or_default();
-            let look = hint::below(&hint::look(&format!(
+            let look = hint::indent_lines(&hint::look_line(&format!(
                 "kubectl addons status {name} -n {namespace}"
             )));
             format!("warning: {unready}{look}")

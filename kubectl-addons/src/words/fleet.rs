@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::exit::Exit;
-use crate::fleet::rollout::State;
+use crate::fleet::rollout::ClusterState;
 use crate::output::table::Table;
 use crate::words::hint;
 
@@ -19,11 +19,11 @@ pub const CLUSTERS_OF_PLAN: &str = "a plan file names its clusters: --clusters a
 pub const CONTEXTS_OF_PLAN: &str =
     "the plan names the contexts of its clusters, and cannot be combined with --context";
 /// How many names a note lists.
-const LISTED: usize = 5;
+const MAX_LISTED_NAMES: usize = 5;
 
 /// Names the selected namespaces that do not stand for a cluster. `None` if there are none.
-pub fn left_out(others: &[String]) -> Option<String> {
-    let (first, more) = others.split_at(others.len().min(LISTED));
+pub fn describe_left_out(others: &[String]) -> Option<String> {
+    let (first, more) = others.split_at(others.len().min(MAX_LISTED_NAMES));
     let more = match more.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -36,44 +36,44 @@ pub fn left_out(others: &[String]) -> Option<String> {
 }
 
 /// Error: no namespace that matches a selector stands for a cluster.
-pub fn nothing_selected(selector: &str) -> String {
+pub fn describe_nothing_selected(selector: &str) -> String {
     format!("--clusters {selector}: no namespace with such labels stands for a cluster")
 }
 
 /// Says that a cluster without a ready node has to get its set alone. `again` is the command for it.
-pub fn new_cluster(again: &str) -> String {
+pub fn describe_new_cluster(again: &str) -> String {
     let why = "no node is ready: core add-ons and network plugins come first, and the rest after a look at the nodes";
     format!("{why}\ncontinue: {again}")
 }
 
 /// Says that no node of a cluster became ready in time, and how many add-ons of the set wait for one.
-pub fn no_node(waiting: usize, again: &str) -> String {
+pub fn describe_no_node(waiting: usize, again: &str) -> String {
     format!("no node is ready: {waiting} add-ons wait for one\ncontinue: {again}")
 }
 
 /// Announces the rollout: `2 of 3 clusters change, in waves of 1, 1`.
-pub fn announce(due: usize, of: usize, waves: &[usize]) -> String {
+pub fn announce_rollout(due: usize, of: usize, waves: &[usize]) -> String {
     let change = if due == 1 { "changes" } else { "change" };
     let sizes: Vec<String> = waves.iter().map(usize::to_string).collect();
     let waves = match sizes.len() {
         0 | 1 => String::new(),
         _ => format!(", in waves of {}", sizes.join(", ")),
     };
-    format!("{due} of {} {change}{waves}", clusters(of))
+    format!("{due} of {} {change}{waves}", count_clusters(of))
 }
 
 /// Asks for confirmation of the rollout.
-pub fn question(due: usize) -> String {
-    format!("Continue on {}? [y/N] ", clusters(due))
+pub fn confirm_rollout_question(due: usize) -> String {
+    format!("Continue on {}? [y/N] ", count_clusters(due))
 }
 
 /// Announces a wave.
-pub fn wave(number: usize, of: usize, names: &[&str]) -> String {
+pub fn announce_wave(number: usize, of: usize, names: &[&str]) -> String {
     format!("wave {number} of {of}: {}", names.join(", "))
 }
 
 /// Announces how long clusters must stay ready before the next wave.
-pub fn soak(soak: Duration) -> String {
+pub fn announce_soak(soak: Duration) -> String {
     let seconds = soak.as_secs();
     let soak = match (seconds / 60, seconds % 60) {
         (0, seconds) => format!("{seconds}s"),
@@ -84,27 +84,27 @@ pub fn soak(soak: Duration) -> String {
 }
 
 /// Names a cluster that stopped the rollout.
-pub fn not_ready(cluster: &str, why: &str) -> String {
+pub fn describe_not_ready(cluster: &str, why: &str) -> String {
     format!("[{cluster}] not ready: {why}")
 }
 
 /// Renders the result of each cluster, sorted by name.
-pub fn table(mut clusters: Vec<(&str, &State)>) -> String {
+pub fn render_results(mut clusters: Vec<(&str, &ClusterState)>) -> String {
     clusters.sort_by_key(|(name, _)| *name);
     let mut table = Table::new(&["CLUSTER", "RESULT"]);
     for (name, state) in clusters {
-        table.row(vec![name.to_owned(), result(state).to_owned()]);
+        table.add_row(vec![name.to_owned(), result_word(state).to_owned()]);
     }
     table.render()
 }
 
-fn result(state: &State) -> &'static str {
+fn result_word(state: &ClusterState) -> &'static str {
     match state {
-        State::Planned(_) | State::Planning => "not begun",
-        State::Shown => "shown",
-        State::NotReady => "not ready",
-        State::Begun(_) => "interrupted",
-        State::Ended { exit, was_due } => match exit {
+        ClusterState::Planned(_) | ClusterState::Planning => "not begun",
+        ClusterState::Shown => "shown",
+        ClusterState::NotReady => "not ready",
+        ClusterState::Begun(_) => "interrupted",
+        ClusterState::Ended { exit, was_due } => match exit {
             Exit::Done if *was_due => "done",
             Exit::Done => "unchanged",
             Exit::Failed | Exit::Usage => "failed",
@@ -118,17 +118,17 @@ fn result(state: &State) -> &'static str {
 }
 
 /// Names the clusters that were not begun, and the command that continues with them.
-pub fn left(not_begun: &[&str], again: &str) -> String {
+pub fn describe_remaining(not_begun: &[&str], again: &str) -> String {
     let lines = [format!("continue: {again}")];
     let what = if not_begun.is_empty() {
         "not all clusters are done".to_owned()
     } else {
         format!("stopped; not begun: {}", not_begun.join(", "))
     };
-    format!("{what}{}", hint::below(&lines))
+    format!("{what}{}", hint::indent_lines(&lines))
 }
 
-fn clusters(number: usize) -> String {
+fn count_clusters(number: usize) -> String {
     match number {
         1 => "1 cluster".to_owned(),
         number => format!("{number} clusters"),
@@ -141,14 +141,17 @@ mod tests {
 
     #[test]
     fn what_will_happen_in_one_line() {
-        assert_eq!(announce(1, 1, &[1]), "1 of 1 cluster changes");
+        assert_eq!(announce_rollout(1, 1, &[1]), "1 of 1 cluster changes");
         assert_eq!(
-            announce(2, 3, &[1, 2]),
+            announce_rollout(2, 3, &[1, 2]),
             "2 of 3 clusters change, in waves of 1, 2"
         );
-        assert_eq!(question(2), "Continue on 2 clusters? [y/N] ");
         assert_eq!(
-            soak(Duration::from_secs(90)),
+            confirm_rollout_question(2),
+            "Continue on 2 clusters? [y/N] "
+        );
+        assert_eq!(
+            announce_soak(Duration::from_secs(90)),
             "the next wave begins if these clusters stay ready for 1m30s"
         );
     }
@@ -156,13 +159,13 @@ mod tests {
     #[test]
     fn what_is_left_out_is_named() {
         let names = |all: &[&str]| -> Vec<String> { all.iter().map(|&it| it.into()).collect() };
-        assert_eq!(left_out(&[]), None);
+        assert_eq!(describe_left_out(&[]), None);
         assert_eq!(
-            left_out(&names(&["a"])).unwrap(),
+            describe_left_out(&names(&["a"])).unwrap(),
             "a: left out, does not stand for a cluster"
         );
         assert_eq!(
-            left_out(&names(&["a", "b", "c", "d", "e", "f"])).unwrap(),
+            describe_left_out(&names(&["a", "b", "c", "d", "e", "f"])).unwrap(),
             "a, b, c, d, e and 1 more: left out, do not stand for a cluster"
         );
     }

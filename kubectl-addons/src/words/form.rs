@@ -1,25 +1,25 @@
 //! Describes which values a form field accepts.
 
 use common::api::catalogue::{FieldType, FormField};
-use common::values::form::listed;
+use common::values::form::list_values;
 
 /// `text`, `number, one of 1, 3`, `text, pattern ^[a-z]+$`.
-pub fn takes(field: &FormField) -> String {
+pub fn describe_accepted(field: &FormField) -> String {
     let kind = match field.r#type {
         FieldType::Text | FieldType::String => "text",
         FieldType::Number => "number",
         FieldType::Boolean => "boolean",
         FieldType::TextArea => "text-area",
     };
-    format!("{kind}{}", allowed(field))
+    format!("{kind}{}", describe_allowed(field))
 }
 
 /// Describes the restrictions of a field other than its type, with a leading comma.
-pub fn allowed(field: &FormField) -> String {
+pub fn describe_allowed(field: &FormField) -> String {
     let mut text = String::new();
     if !field.r#enum.is_empty() {
         text.push_str(", one of ");
-        text.push_str(&listed(&field.r#enum, field.r#enum.len()));
+        text.push_str(&list_values(&field.r#enum, field.r#enum.len()));
     }
     if let Some(pattern) = &field.pattern {
         text.push_str(", pattern ");
@@ -51,7 +51,7 @@ mod tests {
             let mut field = field;
             field["internalName"] = json!("a");
             let field = serde_json::from_value(field).unwrap();
-            assert_eq!(takes(&field), expected);
+            assert_eq!(describe_accepted(&field), expected);
         }
     }
 }

@@ -26,48 +26,48 @@ use addons_operation::text::shell_word;
 use addons_operation::{OperationError, continued, name_of};
 use addons_plan::continuation::Continuation;
 use addons_plan::file::FileError;
-use addons_plan::file::Moved;
+use addons_plan::file::PlanOutdated;
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::api::names::InstallationName;
-use common::catalogue::orphan::Lost;
-use common::foreign::Foreign;
+use common::catalogue::orphan::MissingOrigin;
+use common::foreign::ForeignText;
 use common::values::ValuesError;
 
 use super::typed;
 
-pub use object::of_object;
-pub use set::repair;
-pub use source::of_unread;
+pub use object::object_hints;
+pub use set::repair_command;
+pub use source::unread_catalogue_hints;
 
 /// Returns the advice for an error. Empty if there is none better than the error itself.
-pub fn lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
-    let lines = chain(error).find_map(|cause| {
-        let operation = cause.downcast_ref().map(set::of_set);
+pub fn hint_lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+    let lines = causes(error).find_map(|cause| {
+        let operation = cause.downcast_ref().map(set::set_hints);
         operation
-            .or_else(|| cause.downcast_ref().map(of_operation))
-            .or_else(|| cause.downcast_ref().map(of_choice))
-            .or_else(|| cause.downcast_ref().map(of_engine))
-            .or_else(|| cause.downcast_ref().map(of_file))
-            .or_else(|| cause.downcast_ref().map(source::of_catalogue))
-            .or_else(|| cause.downcast_ref().map(source::of_url))
-            .or_else(|| cause.downcast_ref().map(source::of_binary))
-            .or_else(|| cause.downcast_ref().map(airgap::of_airgap))
+            .or_else(|| cause.downcast_ref().map(operation_hints))
+            .or_else(|| cause.downcast_ref().map(choice_hints))
+            .or_else(|| cause.downcast_ref().map(engine_hints))
+            .or_else(|| cause.downcast_ref().map(plan_file_hints))
+            .or_else(|| cause.downcast_ref().map(source::catalogue_hints))
+            .or_else(|| cause.downcast_ref().map(source::url_hints))
+            .or_else(|| cause.downcast_ref().map(source::helm_hints))
+            .or_else(|| cause.downcast_ref().map(airgap::airgap_hints))
     });
     lines.unwrap_or_default()
 }
 
 /// Iterates over an error and its causes.
-pub fn chain<'a>(
+pub fn causes<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     std::iter::successors(Some(error), |cause| cause.source())
 }
 
 /// Formats lines of advice below a message, each after a line break and indented to the first word of an error.
-pub fn below(lines: &[String]) -> String {
+pub fn indent_lines(lines: &[String]) -> String {
     lines
         .iter()
-        .map(|line| format!("\n       {}", Foreign::new(line)))
+        .map(|line| format!("\n       {}", ForeignText::new(line)))
         .collect()
 }
 
@@ -80,44 +80,49 @@ pub fn command(verb: &str, installation: &InstallationName) -> String {
 }
 
 /// Returns the command that restores edited or deleted objects.
-pub fn restored_by(record: &AddonInstallation) -> String {
-    continued::command(&Continuation::restoring(record), &name_of(record))
+pub fn restore_command(record: &AddonInstallation) -> String {
+    continued::command(&Continuation::for_restore(record), &name_of(record))
 }
 
-fn of_operation(error: &OperationError) -> Vec<String> {
-    if let Some(lines) = directory::of_directory(error) {
+fn operation_hints(error: &OperationError) -> Vec<String> {
+    if let Some(lines) = directory::directory_hints(error) {
         return lines;
     }
     match error.root() {
-        OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
-        OperationError::UnknownInstallation { near: None, .. } => {
-            look(&("kubectl addons list".to_owned() + &typed::clusters()))
+        OperationError::UnknownCatalogue { .. } => {
+            look_line("kubectl addons catalogue list --core")
         }
-        OperationError::NotLocal(found) => namespace::of_namespace(found),
+        OperationError::UnknownInstallation { near: None, .. } => {
+            look_line(&("kubectl addons list".to_owned() + &typed::cluster_flags()))
+        }
+        OperationError::NotLocal(found) => namespace::namespace_hints(found),
         OperationError::Remote(RemoteError::SameCluster { namespace, .. }) => {
-            namespace::of_own_cluster(namespace)
+            namespace::own_cluster_hints(namespace)
         }
         OperationError::NotListed(_) => {
-            fix("add -n NAMESPACE, a namespace in which you may list installations")
+            fix_line("add -n NAMESPACE, a namespace in which you may list installations")
         }
-        OperationError::Suspended(installation) => patch(installation, r#""suspend":false"#),
+        OperationError::Suspended(installation) => patch_hint(installation, r#""suspend":false"#),
         OperationError::NoAccount(installation) => {
-            patch(installation, r#""serviceAccountName":"NAME""#)
+            patch_hint(installation, r#""serviceAccountName":"NAME""#)
         }
-        OperationError::Unfinished(begun) => adoption::of_unfinished(begun),
-        OperationError::RolloutFailed(failed) => fix(&command("upgrade", &failed.installation)),
+        OperationError::Unfinished(begun) => adoption::unfinished_hints(begun),
+        OperationError::RolloutFailed(failed) => {
+            fix_line(&command("upgrade", &failed.installation))
+        }
         OperationError::Attempt(
             AttemptError::Killed { installation, .. } | AttemptError::Slow { installation, .. },
-        ) => fix(&command("upgrade", installation)),
-        OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
+        ) => fix_line(&command("upgrade", installation)),
+        OperationError::Ambiguous { .. } => fix_line("add --namespace NAMESPACE"),
         OperationError::Downgrade {
             installation,
             addon,
             to,
             ..
-        } => of_downgrade(installation, addon, to),
+        } => downgrade_hints(installation, addon, to),
         OperationError::Orphaned { installation, lost } => {
-            let (Lost::Catalogue { catalogue } | Lost::Addon { catalogue, .. }) = lost;
+            let (MissingOrigin::Catalogue { catalogue } | MissingOrigin::Addon { catalogue, .. }) =
+                lost;
             vec![
                 format!("fix:    kubectl addons catalogue add FILE --name {catalogue}"),
                 format!("fix:    {}", command("uninstall", installation)),
@@ -126,80 +131,83 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::NoIndex {
             installation,
             error,
-        } => of_index(installation, error),
-        OperationError::Indexes(error) => of_indexes(error),
-        OperationError::Member(error) => set::of_member(error),
-        OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
-        OperationError::Choose(error) => of_choice(error),
-        OperationError::Engine(error) => of_engine(error),
-        OperationError::Adopt(error) => adoption::of_adoption(error),
-        OperationError::Restore(error) => core::of_restore(error),
-        OperationError::Rollback(error) => rollback::of_rollback(error),
-        OperationError::OtherCluster(other) => plan::of_other_cluster(other),
-        OperationError::Plan(error) => plan::of_plan(error),
-        OperationError::Breakage(error) => plan::of_breakage(error),
-        OperationError::Migration(error) => plan::of_migration(error),
-        OperationError::Recreation(error) => plan::of_recreation(error),
-        OperationError::Refusal(error) => plan::of_refusal(error),
-        OperationError::Requires(error) => plan::of_requires(error),
-        OperationError::Values(ValuesError::NoValue { path }) => fix(&set(path)),
-        OperationError::Refused(refused) => refused::of(refused),
-        OperationError::ValuesFrom(error) => values::of_values(error),
-        OperationError::Overlay(OverlayError::NotValues(why)) => values::of_secret(why),
-        OperationError::NotServed(error) => of_types(error),
-        OperationError::Dependents(error) => of_dependents(error),
-        OperationError::LookupUnreadable { error, .. } => of_engine(error),
-        OperationError::Mode(error) => of_mode(error),
-        OperationError::ForeignRelease(foreign) => of_release(foreign),
-        OperationError::ChangedRelease(changed) => of_changed_release(changed),
-        OperationError::InGit(error) => plan::of_git(error),
-        OperationError::Moved(moved) => of_moved(moved),
-        other => source::of_operation(other),
+        } => index_hints(installation, error),
+        OperationError::Indexes(error) => indexes_hints(error),
+        OperationError::Member(error) => set::member_hints(error),
+        OperationError::NoKubernetesVersion => fix_line("add --k8s VERSION"),
+        OperationError::Choose(error) => choice_hints(error),
+        OperationError::Engine(error) => engine_hints(error),
+        OperationError::Adopt(error) => adoption::adoption_hints(error),
+        OperationError::Restore(error) => core::restore_hints(error),
+        OperationError::Rollback(error) => rollback::rollback_hints(error),
+        OperationError::OtherCluster(other) => plan::other_cluster_hints(other),
+        OperationError::Plan(error) => plan::plan_hints(error),
+        OperationError::Breakage(error) => plan::breakage_hints(error),
+        OperationError::Migration(error) => plan::migration_hints(error),
+        OperationError::Recreation(error) => plan::recreation_hints(error),
+        OperationError::Refusal(error) => plan::refusal_hints(error),
+        OperationError::Requires(error) => plan::requires_hints(error),
+        OperationError::Values(ValuesError::NoValue { path }) => fix_line(&set_flag(path)),
+        OperationError::Refused(refused) => refused::refused_hints(refused),
+        OperationError::ValuesFrom(error) => values::values_hints(error),
+        OperationError::Overlay(OverlayError::NotValues(why)) => values::secret_hints(why),
+        OperationError::NotServed(error) => unserved_types_hints(error),
+        OperationError::Dependents(error) => dependents_hints(error),
+        OperationError::LookupUnreadable { error, .. } => engine_hints(error),
+        OperationError::Mode(error) => mode_hints(error),
+        OperationError::ForeignRelease(foreign) => foreign_release_hints(foreign),
+        OperationError::ChangedRelease(changed) => changed_release_hints(changed),
+        OperationError::InGit(error) => plan::git_hints(error),
+        OperationError::Moved(moved) => moved_hints(moved),
+        other => source::source_operation_hints(other),
     }
 }
 
-fn of_downgrade(installation: &InstallationName, addon: &str, to: &str) -> Vec<String> {
+fn downgrade_hints(installation: &InstallationName, addon: &str, to: &str) -> Vec<String> {
     let (name, namespace) = (&installation.name, &installation.namespace);
-    let accept = typed::with(&["--allow-downgrade".to_owned()]);
+    let accept = typed::with_flags(&["--allow-downgrade".to_owned()]);
     let accept = accept.unwrap_or_else(|| {
         format!("kubectl addons upgrade {name}@{to} -n {namespace} --allow-downgrade")
     });
     vec![
-        format!("look:   kubectl addons show {addon}{}", typed::source()),
+        format!(
+            "look:   kubectl addons show {addon}{}",
+            typed::source_flags()
+        ),
         format!("accept: {accept}"),
     ]
 }
 
 /// Returns the command that sets a field of the spec.
-pub fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
-    fix(&format!(
+pub fn patch_hint(installation: &InstallationName, field: &str) -> Vec<String> {
+    fix_line(&format!(
         "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{{field}}}}}'",
         installation.name, installation.namespace
     ))
 }
 
 /// A plan file has neither the values nor the set that it was made from, so the command that made it is not guessed.
-fn of_moved(moved: &Moved) -> Vec<String> {
+fn moved_hints(moved: &PlanOutdated) -> Vec<String> {
     let mut lines = Vec::new();
     if moved.addons.is_empty() {
         let gone = moved.gone.join(" ");
-        lines = look(&format!("kubectl addons uninstall {gone} --dry-run"));
+        lines = look_line(&format!("kubectl addons uninstall {gone} --dry-run"));
     }
-    lines.extend(fix(
+    lines.extend(fix_line(
         "write the plan again with the command that wrote it, and apply that",
     ));
     lines
 }
 
-fn of_indexes(error: &IndexesError) -> Vec<String> {
+fn indexes_hints(error: &IndexesError) -> Vec<String> {
     match error {
-        IndexesError::TwoHashes { .. } => fix("apply the indexes one after another"),
+        IndexesError::TwoHashes { .. } => fix_line("apply the indexes one after another"),
         IndexesError::MostlyRemoved { .. } => vec!["accept: --allow-prune 100%".to_owned()],
     }
 }
 
 /// Advice for a release that belongs to another tool.
-fn of_release(foreign: &ForeignRelease) -> Vec<String> {
+fn foreign_release_hints(foreign: &ForeignRelease) -> Vec<String> {
     let (release, namespace) = (&foreign.release, &foreign.namespace);
     vec![
         format!("look:   helm history {release} -n {namespace}"),
@@ -209,7 +217,7 @@ fn of_release(foreign: &ForeignRelease) -> Vec<String> {
 }
 
 /// Advice for a release that another client changed: helm would not continue from it.
-fn of_changed_release(changed: &ChangedRelease) -> Vec<String> {
+fn changed_release_hints(changed: &ChangedRelease) -> Vec<String> {
     let HelmRelease { name, namespace } = &changed.release;
     vec![
         format!("look:   helm history {name} -n {namespace}"),
@@ -221,20 +229,20 @@ fn of_changed_release(changed: &ChangedRelease) -> Vec<String> {
 }
 
 /// Advice for an installation whose index cannot be read.
-fn of_index(installation: &InstallationName, error: &OperationError) -> Vec<String> {
-    let lines = of_operation(error);
+fn index_hints(installation: &InstallationName, error: &OperationError) -> Vec<String> {
+    let lines = operation_hints(error);
     if !lines.is_empty() {
         return lines;
     }
     // The server may only be down: do not suggest to uninstall anything.
-    fix(&format!(
+    fix_line(&format!(
         "{} --channel INDEX, if it has moved",
         command("upgrade", installation)
     ))
 }
 
 /// Advice for types that the cluster does not serve.
-fn of_types(error: &NotServed) -> Vec<String> {
+fn unserved_types_hints(error: &NotServed) -> Vec<String> {
     let mut groups: Vec<&str> = error.types.iter().map(|it| it.group.as_str()).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -249,7 +257,7 @@ fn of_types(error: &NotServed) -> Vec<String> {
 }
 
 /// Advice for installations that stay and require one that is uninstalled.
-fn of_dependents(error: &Dependents) -> Vec<String> {
+fn dependents_hints(error: &Dependents) -> Vec<String> {
     let names = error.together.join(" ");
     let all = if error.together.len() == 2 {
         "both"
@@ -262,10 +270,10 @@ fn of_dependents(error: &Dependents) -> Vec<String> {
     ]
 }
 
-fn of_engine(error: &EngineError) -> Vec<String> {
+fn engine_hints(error: &EngineError) -> Vec<String> {
     match error {
-        EngineError::NotInitialised => fix("kubectl addons init"),
-        EngineError::Denied { message, .. } => refused::of_group(message).into_iter().collect(),
+        EngineError::NotInitialised => fix_line("kubectl addons init"),
+        EngineError::Denied { message, .. } => refused::group_hint(message).into_iter().collect(),
         EngineError::Locked { installation, .. } => vec![
             format!("look:   {}", command("status", installation)),
             "accept: --steal-lock, which takes over at once".to_owned(),
@@ -275,35 +283,38 @@ fn of_engine(error: &EngineError) -> Vec<String> {
 }
 
 /// The `look:` line of a command that only reads.
-pub fn look(command: &str) -> Vec<String> {
+pub fn look_line(command: &str) -> Vec<String> {
     vec![format!("look:   {command}")]
 }
 
 /// The `fix:` line of a command that resolves a problem.
-pub fn fix(command: &str) -> Vec<String> {
+pub fn fix_line(command: &str) -> Vec<String> {
     vec![format!("fix:    {command}")]
 }
 
-fn of_choice(error: &ChooseError) -> Vec<String> {
+fn choice_hints(error: &ChooseError) -> Vec<String> {
     match error {
-        ChooseError::Unknown { name, .. } if is_path(name) => of_path(name),
+        ChooseError::Unknown { name, .. } if is_path(name) => path_hints(name),
         ChooseError::Unknown { near: Some(_), .. } => Vec::new(),
         ChooseError::Unknown { nothing: true, .. } => vec![
             "look:   kubectl addons catalogue list".to_owned(),
             "fix:    kubectl addons catalogue add FILE".to_owned(),
         ],
         ChooseError::Unknown { .. } => {
-            look(&("kubectl addons search".to_owned() + &typed::source()))
+            look_line(&("kubectl addons search".to_owned() + &typed::source_flags()))
         }
-        ChooseError::Unread { catalogue, .. } => of_unread(catalogue),
+        ChooseError::Unread { catalogue, .. } => unread_catalogue_hints(catalogue),
         ChooseError::Held { holder, .. } if typed::is_verb("install") => {
-            fix(&format!("write --catalogue {holder}"))
+            fix_line(&format!("write --catalogue {holder}"))
         }
         ChooseError::Held { holder, .. } => {
-            fix(&format!("kubectl addons upgrade NAME --catalogue {holder}"))
+            fix_line(&format!("kubectl addons upgrade NAME --catalogue {holder}"))
         }
         ChooseError::NoSuchVersion { name, .. } | ChooseError::DoesNotFit { name, .. } => {
-            look(&format!("kubectl addons show {name}{}", typed::source()))
+            look_line(&format!(
+                "kubectl addons show {name}{}",
+                typed::source_flags()
+            ))
         }
     }
 }
@@ -314,21 +325,21 @@ fn is_path(name: &str) -> bool {
 }
 
 /// Advice for a path in place of a name: `install` takes a path if it begins with `.` or `/`, other commands take names.
-fn of_path(path: &str) -> Vec<String> {
+fn path_hints(path: &str) -> Vec<String> {
     let has_beginning = path.starts_with(['.', '/']);
     if typed::is_verb("install") && !has_beginning {
-        return fix(&format!("write ./{path}, if that path is meant"));
+        return fix_line(&format!("write ./{path}, if that path is meant"));
     }
-    if typed::takes("--channel") {
+    if typed::takes_flag("--channel") {
         let channel = shell_word(path);
-        return fix(&format!(
+        return fix_line(&format!(
             "name the add-on instead, with --channel {channel}"
         ));
     }
-    look("kubectl addons list")
+    look_line("kubectl addons list")
 }
 
-fn of_file(error: &FileError) -> Vec<String> {
+fn plan_file_hints(error: &FileError) -> Vec<String> {
     let fix = "fix:    write it again with the command that wrote it".to_owned();
     match error {
         FileError::TooLarge => Vec::new(),
@@ -347,7 +358,7 @@ fn of_file(error: &FileError) -> Vec<String> {
     }
 }
 
-fn of_mode(error: &ModeError) -> Vec<String> {
+fn mode_hints(error: &ModeError) -> Vec<String> {
     let (ModeError::OtherRelease { name, .. } | ModeError::OtherMode { name, .. }) = error;
     vec![
         format!("look:   kubectl addons status {name}"),
@@ -356,13 +367,13 @@ fn of_mode(error: &ModeError) -> Vec<String> {
 }
 
 /// `--set spec.host=VALUE`
-fn set(name: &str) -> String {
+fn set_flag(name: &str) -> String {
     format!("--set {}", shell_word(&format!("{name}=VALUE")))
 }
 
 #[cfg(test)]
 mod tests {
-    use addons_plan::file::{Difference, Moved};
+    use addons_plan::file::{Difference, PlanOutdated};
 
     use super::*;
 
@@ -376,13 +387,13 @@ mod tests {
             // It may have been a set that web left.
             (Vec::new(), web("web"), vec![look, fix]),
         ] {
-            let moved = Moved {
+            let moved = PlanOutdated {
                 differences: vec![Difference::new("shop/ConfigMap a", "it is gone")],
                 addons,
                 gone,
             };
             let error = anyhow::Error::from(OperationError::from(moved));
-            assert_eq!(lines(error.as_ref()), expect);
+            assert_eq!(hint_lines(error.as_ref()), expect);
         }
     }
 
@@ -393,7 +404,7 @@ mod tests {
             (r"host\.name", r"--set 'host\.name=VALUE'"),
             ("it's", r"--set 'it'\''s=VALUE'"),
         ] {
-            assert_eq!(set(name), expected);
+            assert_eq!(set_flag(name), expected);
         }
     }
 }

@@ -2,47 +2,49 @@
 
 pub mod risk;
 
-use addons_advice::preflight::lifecycle::Fate;
-use addons_advice::preflight::{Constraint, Finding, Remedy, Used, Verdict};
+use addons_advice::preflight::lifecycle::ApiFate;
+use addons_advice::preflight::{
+    PreflightFinding, PreflightVerdict, ReleaseConstraint, UpgradeRemedy, UsedApi,
+};
 use common::api::names::InstallationName;
 use common::manifest::key::Gvk;
 
 /// Describes a verdict, for a column.
-pub fn verdict(verdict: Verdict) -> &'static str {
+pub fn verdict_words(verdict: PreflightVerdict) -> &'static str {
     match verdict {
-        Verdict::Fits => "fits",
-        Verdict::Unknown => "unknown",
-        Verdict::DoesNotFit => "does not fit",
+        PreflightVerdict::Fits => "fits",
+        PreflightVerdict::Unknown => "unknown",
+        PreflightVerdict::DoesNotFit => "does not fit",
     }
 }
 
 /// Describes a verdict of several installations: `2 fit`, `3 do not fit`.
-pub fn count(count: usize, verdict: Verdict) -> String {
+pub fn count_verdict(count: usize, verdict: PreflightVerdict) -> String {
     let words = match (verdict, count) {
-        (_, 1) | (Verdict::Unknown, _) => self::verdict(verdict),
-        (Verdict::Fits, _) => "fit",
-        (Verdict::DoesNotFit, _) => "do not fit",
+        (_, 1) | (PreflightVerdict::Unknown, _) => self::verdict_words(verdict),
+        (PreflightVerdict::Fits, _) => "fit",
+        (PreflightVerdict::DoesNotFit, _) => "do not fit",
     };
     format!("{count} {words}")
 }
 
 /// Lists the reasons against the release, a sentence each.
-pub fn reasons(finding: &Finding) -> Vec<String> {
+pub fn list_reasons(finding: &PreflightFinding) -> Vec<String> {
     let constraint = match &finding.constraint {
-        Constraint::Allows => None,
-        Constraint::Excludes(why) | Constraint::Unknown(why) => Some(why.clone()),
+        ReleaseConstraint::Allows => None,
+        ReleaseConstraint::Excludes(why) | ReleaseConstraint::Unknown(why) => Some(why.clone()),
     };
-    let (unknown, known): (Vec<&Used>, Vec<&Used>) = (finding.apis.iter())
+    let (unknown, known): (Vec<&UsedApi>, Vec<&UsedApi>) = (finding.apis.iter())
         .chain(&finding.writers)
-        .partition(|used| used.fate == Fate::Unknown);
-    let known = known.into_iter().map(used);
+        .partition(|used| used.fate == ApiFate::Unknown);
+    let known = known.into_iter().map(describe_used);
     let all = constraint.into_iter().chain(known);
-    all.chain(unserved(&unknown)).collect()
+    all.chain(describe_unserved(&unknown)).collect()
 }
 
 /// Returns one sentence for all APIs of which the table does not know whether that release serves them.
-fn unserved(unknown: &[&Used]) -> Option<String> {
-    let name = |used: &Used| format!("{} {}", used.api.api_version(), used.api.kind);
+fn describe_unserved(unknown: &[&UsedApi]) -> Option<String> {
+    let name = |used: &UsedApi| format!("{} {}", used.api.api_version(), used.api.kind);
     let apis = match unknown {
         [] => return None,
         [one] => name(one),
@@ -58,17 +60,17 @@ fn unserved(unknown: &[&Used]) -> Option<String> {
 }
 
 /// Returns the command that helps, if there is one.
-pub fn fix(installation: &InstallationName, finding: &Finding) -> Option<String> {
+pub fn fix_command(installation: &InstallationName, finding: &PreflightFinding) -> Option<String> {
     let (when, version) = match finding.remedy.as_ref()? {
-        Remedy::Before(version) => ("before", version),
-        Remedy::After(version) => ("after", version),
+        UpgradeRemedy::Before(version) => ("before", version),
+        UpgradeRemedy::After(version) => ("after", version),
     };
-    let command = upgrade(installation, version);
+    let command = upgrade_command(installation, version);
     Some(format!("{when} the cluster's upgrade: {command}"))
 }
 
 /// Returns the command that upgrades an installation.
-pub fn upgrade(installation: &InstallationName, version: &str) -> String {
+pub fn upgrade_command(installation: &InstallationName, version: &str) -> String {
     let InstallationName { namespace, name } = installation;
     match version.strip_prefix("id ") {
         // The command takes versions, not ids: the newest that fits has this id.
@@ -78,7 +80,7 @@ pub fn upgrade(installation: &InstallationName, version: &str) -> String {
 }
 
 /// Describes a step of the upgrades. Without a command, it is the upgrade of the cluster.
-pub fn step(is_before: bool, version: &str, command: Option<&str>) -> String {
+pub fn describe_step(is_before: bool, version: &str, command: Option<&str>) -> String {
     match command {
         None => format!("upgrade Kubernetes to {version}"),
         Some(command) if is_before => format!("before Kubernetes: {command}"),
@@ -86,8 +88,8 @@ pub fn step(is_before: bool, version: &str, command: Option<&str>) -> String {
     }
 }
 
-fn used(used: &Used) -> String {
-    let Used {
+fn describe_used(used: &UsedApi) -> String {
+    let UsedApi {
         api,
         objects,
         managers,
@@ -105,17 +107,17 @@ fn used(used: &Used) -> String {
             managers.join(", ")
         ),
     };
-    format!("{who} {}", becomes(fate))
+    format!("{who} {}", describe_fate(fate))
 }
 
-fn becomes(fate: &Fate) -> String {
+fn describe_fate(fate: &ApiFate) -> String {
     let instead = |replacement: &Option<Gvk>| match replacement {
         Some(api) => format!("; use {} {}", api.api_version(), api.kind),
         None => String::new(),
     };
     match fate {
-        Fate::Served => "is served".to_owned(),
-        Fate::Deprecated {
+        ApiFate::Served => "is served".to_owned(),
+        ApiFate::Deprecated {
             since,
             removed,
             replacement,
@@ -126,12 +128,12 @@ fn becomes(fate: &Fate) -> String {
             };
             format!("is deprecated since {since}{until}{}", instead(replacement))
         }
-        Fate::Removed {
+        ApiFate::Removed {
             removed,
             replacement,
         } => format!("was removed in {removed}{}", instead(replacement)),
-        Fate::NotYet { introduced } => format!("does not exist before {introduced}"),
-        Fate::Unknown => "may not be served in that release".to_owned(),
+        ApiFate::NotYet { introduced } => format!("does not exist before {introduced}"),
+        ApiFate::Unknown => "may not be served in that release".to_owned(),
     }
 }
 
@@ -142,27 +144,27 @@ mod tests {
     #[test]
     fn installations_are_counted_in_the_plural() {
         for (number, of, expected) in [
-            (1, Verdict::Fits, "1 fits"),
-            (2, Verdict::Fits, "2 fit"),
-            (1, Verdict::DoesNotFit, "1 does not fit"),
-            (3, Verdict::DoesNotFit, "3 do not fit"),
-            (2, Verdict::Unknown, "2 unknown"),
+            (1, PreflightVerdict::Fits, "1 fits"),
+            (2, PreflightVerdict::Fits, "2 fit"),
+            (1, PreflightVerdict::DoesNotFit, "1 does not fit"),
+            (3, PreflightVerdict::DoesNotFit, "3 do not fit"),
+            (2, PreflightVerdict::Unknown, "2 unknown"),
         ] {
-            assert_eq!(count(number, of), expected);
+            assert_eq!(count_verdict(number, of), expected);
         }
     }
 
     #[test]
     fn apis_that_the_table_does_not_know_share_a_sentence() {
-        let used = |kind: &str| Used {
+        let used = |kind: &str| UsedApi {
             api: Gvk::new("v1", kind),
             objects: 1,
             managers: Vec::new(),
-            fate: Fate::Unknown,
+            fate: ApiFate::Unknown,
         };
         let kinds = ["Service", "Secret", "Pod", "Node"].map(used);
-        let all: Vec<&Used> = kinds.iter().collect();
-        let said = |count: usize| unserved(&all[..count]);
+        let all: Vec<&UsedApi> = kinds.iter().collect();
+        let said = |count: usize| describe_unserved(&all[..count]);
         let sentence = |apis: &str| {
             Some(format!(
                 "it is not known whether that release serves {apis}"

@@ -1,8 +1,8 @@
 //! Sentences about reconciled installations.
 
 use addons_engine::Report;
-use addons_loops::Outcome;
-use addons_loops::installation::Words;
+use addons_loops::ReconcileOutcome;
+use addons_loops::installation::ReconcileTexts;
 use addons_operation::text::shell_word;
 use addons_operation::{OperationError, Plan, name_of};
 use common::api::installation::AddonInstallation;
@@ -12,24 +12,30 @@ use super::{core, hint, plan};
 use crate::output;
 
 /// The words for conditions and Events.
-pub const WORDS: Words = Words {
-    error: condition,
-    elsewhere,
-    report: event,
-    release: core::release_waits,
+pub const WORDS: ReconcileTexts = ReconcileTexts {
+    error: describe_condition,
+    elsewhere: describe_elsewhere,
+    report: event_note,
+    release: core::describe_waiting_release,
 };
 
 /// Formats an error and its advice as one line for a condition: its readers see no lines below it, and did not type the command that a bare
 /// flag would be added to.
-fn condition(name: &InstallationName, error: &OperationError) -> String {
-    let ways = hint::lines(error);
-    let ways = ways.iter().map(|line| format!("; {}", whole(name, line)));
-    let text = format!("{}{}", output::chain(error), ways.collect::<String>());
+fn describe_condition(name: &InstallationName, error: &OperationError) -> String {
+    let ways = hint::hint_lines(error);
+    let ways = ways
+        .iter()
+        .map(|line| format!("; {}", complete_line(name, line)));
+    let text = format!(
+        "{}{}",
+        output::describe_chain(error),
+        ways.collect::<String>()
+    );
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Completes a line of advice that has only flags with the upgrade command.
-fn whole(name: &InstallationName, line: &str) -> String {
+fn complete_line(name: &InstallationName, line: &str) -> String {
     match line.split_once(':') {
         Some((label, flags)) if flags.trim_start().starts_with("--") => {
             let upgrade = hint::command("upgrade", name);
@@ -40,8 +46,8 @@ fn whole(name: &InstallationName, line: &str) -> String {
 }
 
 /// Says why an index cannot be read here, and names the command for people who can read it.
-fn elsewhere(record: &AddonInstallation, error: &OperationError) -> String {
-    let text = output::chain(error);
+fn describe_elsewhere(record: &AddonInstallation, error: &OperationError) -> String {
+    let text = output::describe_chain(error);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let upgrade = hint::command("upgrade", &name_of(record));
     let index = record.spec.addon_ref.index.as_deref().unwrap_or_default();
@@ -50,48 +56,54 @@ fn elsewhere(record: &AddonInstallation, error: &OperationError) -> String {
 }
 
 /// Formats the first line of a report, for the note of an Event.
-fn event(executed: &Plan, report: &Report) -> String {
+fn event_note(executed: &Plan, report: &Report) -> String {
     let all = executed.installations.iter();
     let choices = &executed.choices;
     let text: String = all
-        .map(|one| plan::report(one, choices, report, true))
+        .map(|one| plan::describe_report(one, choices, report, true))
         .collect();
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
 /// Describes an outcome for the log of a loop. `None` if nothing happened.
-pub fn news(name: &InstallationName, of: &Outcome) -> Option<String> {
+pub fn describe_news(name: &InstallationName, of: &ReconcileOutcome) -> Option<String> {
     match of {
-        Outcome::Executed(..) => Some(outcome(name, of).trim_end().to_owned()),
-        Outcome::Failed(error) => Some(format!("{name}  {}", condition(name, error))),
-        Outcome::Lost(error) => Some(format!("{name}  {}", condition(name, error))),
-        Outcome::LetGo => Some(outcome(name, of)),
+        ReconcileOutcome::Executed(..) => Some(describe_outcome(name, of).trim_end().to_owned()),
+        ReconcileOutcome::Failed(error) => {
+            Some(format!("{name}  {}", describe_condition(name, error)))
+        }
+        ReconcileOutcome::Lost(error) => {
+            Some(format!("{name}  {}", describe_condition(name, error)))
+        }
+        ReconcileOutcome::LetGo => Some(describe_outcome(name, of)),
         _ => None,
     }
 }
 
 /// Describes an outcome in a line.
-pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
+pub fn describe_outcome(name: &InstallationName, outcome: &ReconcileOutcome) -> String {
     match outcome {
-        Outcome::UpToDate => format!("{name}  up to date"),
-        Outcome::Suspended => format!("{name}  suspended"),
-        Outcome::OfDirectory => format!("{name}  comes from a directory, and is left alone"),
-        Outcome::Elsewhere(message) => format!("{name}  is managed elsewhere: {message}"),
-        Outcome::Terminating => format!("{name}  is being deleted by another client"),
-        Outcome::Waits => format!(
+        ReconcileOutcome::UpToDate => format!("{name}  up to date"),
+        ReconcileOutcome::Suspended => format!("{name}  suspended"),
+        ReconcileOutcome::OfDirectory => {
+            format!("{name}  comes from a directory, and is left alone")
+        }
+        ReconcileOutcome::Elsewhere(message) => format!("{name}  is managed elsewhere: {message}"),
+        ReconcileOutcome::Terminating => format!("{name}  is being deleted by another client"),
+        ReconcileOutcome::Waits => format!(
             "{name}  waits: its catalogue has other content, which reaches this cluster with the core set"
         ),
-        Outcome::Executed(executed, report) => {
+        ReconcileOutcome::Executed(executed, report) => {
             let (reports, choices) = (executed.installations.iter(), &executed.choices);
             reports
-                .map(|one| plan::report(one, choices, report, true))
+                .map(|one| plan::describe_report(one, choices, report, true))
                 .collect()
         }
-        Outcome::LetGo => {
+        ReconcileOutcome::LetGo => {
             format!("{name}  deleted here; its objects stay in the other cluster")
         }
-        Outcome::Lost(error) => format!("{name}  {error}"),
-        Outcome::Failed(error) => format!("{name}  {error}"),
+        ReconcileOutcome::Lost(error) => format!("{name}  {error}"),
+        ReconcileOutcome::Failed(error) => format!("{name}  {error}"),
     }
 }
 
@@ -99,8 +111,8 @@ pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use addons_plan::gitops::{LiveReconciler, Reconciler};
-    use addons_plan::planner::{PlanError, Refusal, RefusalReason};
+    use addons_plan::gitops::{GitOpsReconciler, LiveReconciler};
+    use addons_plan::planner::{ObjectRefusal, PlanError, RefusalReason};
     use common::manifest::key::ObjectKey;
     use common::values::ValuesError;
 
@@ -115,7 +127,7 @@ mod tests {
             name: "till".to_owned(),
         };
         let refused = |reason| PlanError::Refused {
-            objects: vec![Refusal {
+            objects: vec![ObjectRefusal {
                 key: ObjectKey {
                     kind: "ConfigMap".to_owned(),
                     name: "a".to_owned(),
@@ -125,7 +137,7 @@ mod tests {
             }],
         };
         let labels = [("argocd.argoproj.io/instance".to_owned(), "shop".to_owned())].into();
-        let named = Reconciler::named_by(&labels, &BTreeMap::new(), []);
+        let named = GitOpsReconciler::from_marks(&labels, &BTreeMap::new(), []);
         let by = LiveReconciler {
             reconciler: named.into_iter().next().unwrap(),
             namespace: Some("argocd".to_owned()),
@@ -152,7 +164,7 @@ mod tests {
                 "; fix: add --k8s VERSION",
             ),
         ] {
-            let text = condition(&name, &error);
+            let text = describe_condition(&name, &error);
             assert!(text.contains(expected), "{text}");
             let commands = text.split("kubectl addons ").skip(1);
             for command in commands {

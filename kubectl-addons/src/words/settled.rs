@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::output::age::age;
 
 /// Describes a settled conflict: `taken`, `shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago) → 3`.
-pub fn line(settled: &Settled, now: Timestamp) -> (&'static str, String) {
+pub fn describe_settled(settled: &Settled, now: Timestamp) -> (&'static str, String) {
     let conflict = &settled.conflict;
     let since = conflict.time.as_ref().and_then(|time| time.parse().ok());
     let since = since.map(|since| format!(", {} ago", age(since, now)));
@@ -15,11 +15,11 @@ pub fn line(settled: &Settled, now: Timestamp) -> (&'static str, String) {
         "{} {}: {} ({}{})",
         settled.key,
         conflict.field,
-        Conflict::value(conflict.live.as_ref()),
+        Conflict::describe_value(conflict.live.as_ref()),
         conflict.manager,
         since.unwrap_or_default()
     );
-    let ours = Conflict::value(conflict.ours.as_ref());
+    let ours = Conflict::describe_value(conflict.ours.as_ref());
     match &settled.settlement {
         Settlement::Taken => ("taken", format!("{held} → {ours}")),
         Settlement::Left { autoscaler: None } => ("left", format!("{held}, wanted {ours}")),
@@ -57,14 +57,20 @@ mod tests {
             settlement: Settlement::Taken,
         };
         let held = "shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago)";
-        assert_eq!(line(&settled, now), ("taken", format!("{held} → 3")));
+        assert_eq!(
+            describe_settled(&settled, now),
+            ("taken", format!("{held} → 3"))
+        );
         settled.settlement = Settlement::Left { autoscaler: None };
-        assert_eq!(line(&settled, now), ("left", format!("{held}, wanted 3")));
+        assert_eq!(
+            describe_settled(&settled, now),
+            ("left", format!("{held}, wanted 3"))
+        );
         settled.conflict.time = None;
         settled.settlement = Settlement::Left {
             autoscaler: Some("HorizontalPodAutoscaler web".to_owned()),
         };
         let held = "shop/Deployment web spec.replicas: 5 (kubectl/scale), wanted 3: HorizontalPodAutoscaler web sets it";
-        assert_eq!(line(&settled, now), ("left", held.to_owned()));
+        assert_eq!(describe_settled(&settled, now), ("left", held.to_owned()));
     }
 }

@@ -8,18 +8,18 @@ use std::ffi::OsString;
 use std::sync::OnceLock;
 
 use addons_operation::text::shell_word;
-use addons_plan::file::Place;
+use addons_plan::file::FleetClusterSource;
 use clap::{Arg, ArgAction, Command};
 use common::api::names::LABEL_NAMESPACE_NAME;
 
 use crate::cli;
 
 /// Flags whose value may be a secret. They are not repeated, because printed text may be stored.
-const PRIVATE: [&str; 4] = ["--set", "--set-string", "--set-json", "--token"];
+const PRIVATE_FLAGS: [&str; 4] = ["--set", "--set-string", "--set-json", "--token"];
 /// How commands of this plugin begin.
 const PLUGIN: &str = "kubectl addons ";
 /// Flags that select the cluster, the identity, and the namespace of installations. `true` if kubectl takes the flag as well.
-const CONNECTION: [(&str, bool); 19] = [
+const CONNECTION_FLAGS: [(&str, bool); 19] = [
     ("kubeconfig", true),
     ("context", true),
     ("cluster", true),
@@ -41,9 +41,9 @@ const CONNECTION: [(&str, bool); 19] = [
     ("rules", false),
 ];
 /// Flags that select another scope than the namespace of `-n`.
-const ELSEWHERE: [&str; 4] = ["-A", "--all-namespaces", "--for-cluster", "--clusters"];
+const OTHER_SCOPE_FLAGS: [&str; 4] = ["-A", "--all-namespaces", "--for-cluster", "--clusters"];
 /// Flags that a continuing command does not repeat: what they say is recorded, or it is about other installations.
-const NOT_CONTINUED: [&str; 21] = [
+const NOT_CONTINUED_FLAGS: [&str; 21] = [
     "all",
     "canary",
     "clusters",
@@ -67,24 +67,24 @@ const NOT_CONTINUED: [&str; 21] = [
     "values-from",
 ];
 /// Flags for several clusters, which a command on one of them does not take.
-const OF_SEVERAL: [&str; 4] = ["clusters", "canary", "max-unavailable", "soak"];
+const FLEET_FLAGS: [&str; 4] = ["clusters", "canary", "max-unavailable", "soak"];
 
 /// A word of a command line, or a flag with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Piece {
+struct CommandPiece {
     /// The long name of the flag, if it is one.
     flag: Option<String>,
     /// The words as they were typed.
     words: Vec<String>,
 }
 
-impl Piece {
-    fn is(&self, flag: &str) -> bool {
+impl CommandPiece {
+    fn is_flag(&self, flag: &str) -> bool {
         self.flag.as_deref() == Some(flag)
     }
 
     fn is_one_of(&self, flags: &[&str]) -> bool {
-        flags.iter().any(|flag| self.is(flag))
+        flags.iter().any(|flag| self.is_flag(flag))
     }
 }
 
@@ -103,135 +103,138 @@ fn args() -> Vec<OsString> {
 }
 
 /// Whether an argument of this process contains `text`.
-pub fn names(text: &str) -> bool {
+pub fn contains_text(text: &str) -> bool {
     args()
         .iter()
         .any(|arg| arg.to_string_lossy().contains(text))
 }
 
 /// Returns the typed command with `flags`, or `the same command with FLAGS` if it is private. `None` if the command does not take them.
-pub fn with(flags: &[String]) -> Option<String> {
-    extended(&args(), flags)
+pub fn with_flags(flags: &[String]) -> Option<String> {
+    extend_command(&args(), flags)
 }
 
 /// Returns the command that continues an operation of this process: `own` with the typed flags that fit it. A command about a file, a
 /// directory or an index is repeated as typed.
-pub fn again(own: &str) -> String {
-    continued(&args(), own)
+pub fn continue_command(own: &str) -> String {
+    continue_typed(&args(), own)
 }
 
 /// Returns the typed command, or `the same command` if it cannot be printed.
-pub fn same() -> String {
-    repeatable(&args()).unwrap_or_else(|| "the same command".to_owned())
+pub fn same_command() -> String {
+    repeat_command(&args()).unwrap_or_else(|| "the same command".to_owned())
 }
 
 /// Returns the typed command for one of several clusters.
-pub fn for_place(place: &Place) -> String {
-    let pieces = pieces(&typed(&args()).unwrap_or_default());
+pub fn command_for_place(place: &FleetClusterSource) -> String {
+    let pieces = parse_pieces(&typed_words(&args()).unwrap_or_default());
     let place = match place {
-        Place::Context(name) => ("context", vec!["--context".to_owned(), name.clone()]),
-        Place::Namespace(name) => ("namespace", vec!["-n".to_owned(), name.clone()]),
+        FleetClusterSource::Context(name) => {
+            ("context", vec!["--context".to_owned(), name.clone()])
+        }
+        FleetClusterSource::Namespace(name) => ("namespace", vec!["-n".to_owned(), name.clone()]),
     };
-    let stays = |piece: &&Piece| !piece.is_one_of(&OF_SEVERAL) && !piece.is(place.0);
-    let kept: Vec<Piece> = pieces.iter().filter(stays).cloned().collect();
-    let mut line = command(&repeated(&kept));
-    line.push_str(&format!(" {}", joined(&place.1)));
+    let stays = |piece: &&CommandPiece| !piece.is_one_of(&FLEET_FLAGS) && !piece.is_flag(place.0);
+    let kept: Vec<CommandPiece> = pieces.iter().filter(stays).cloned().collect();
+    let mut line = format_command(&repeat_words(&kept));
+    line.push_str(&format!(" {}", join_words(&place.1)));
     line
 }
 
 /// Returns the typed command for `rest` alone. With no clusters given, it is unchanged.
-pub fn for_clusters(rest: &[&Place]) -> String {
-    of_clusters(&args(), rest)
+pub fn command_for_clusters(rest: &[&FleetClusterSource]) -> String {
+    limit_to_clusters(&args(), rest)
 }
 
 /// Adds the flags that select this process's cluster to the commands of a text. `place` is one of several clusters.
-pub fn whole(text: &str, place: Option<&Place>) -> String {
-    static GIVEN: OnceLock<Vec<Piece>> = OnceLock::new();
-    let given = GIVEN.get_or_init(|| connection(&typed(&args()).unwrap_or_default()));
-    named(text, &of_place(given, place))
+pub fn complete_commands(text: &str, place: Option<&FleetClusterSource>) -> String {
+    static GIVEN: OnceLock<Vec<CommandPiece>> = OnceLock::new();
+    let given = GIVEN.get_or_init(|| connection_pieces(&typed_words(&args()).unwrap_or_default()));
+    add_flags(text, &replace_place(given, place))
 }
 
 /// Returns the `diff` for what the typed command would install. `None` if `diff` does not take all its flags.
-pub fn diff() -> Option<String> {
-    compared(&args())
+pub fn diff_command() -> Option<String> {
+    compare_command(&args())
 }
 
 /// Returns the typed flags that say where add-ons come from and what they have to fit, with a leading blank.
-pub fn source() -> String {
-    flags(&args(), &["channel", "catalogue", "k8s", "kkp"])
+pub fn source_flags() -> String {
+    find_flags(&args(), &["channel", "catalogue", "k8s", "kkp"])
 }
 
 /// Returns the typed flags that choose clusters, with a leading blank.
-pub fn clusters() -> String {
-    flags(&args(), &["clusters", "context"])
+pub fn cluster_flags() -> String {
+    find_flags(&args(), &["clusters", "context"])
 }
 
 /// Returns the typed flags with these names and their values.
-fn flags(args: &[OsString], names: &[&str]) -> String {
-    let pieces = pieces(&typed(args).unwrap_or_default());
+fn find_flags(args: &[OsString], names: &[&str]) -> String {
+    let pieces = parse_pieces(&typed_words(args).unwrap_or_default());
     let found = pieces.iter().filter(|piece| piece.is_one_of(names));
     found
-        .map(|piece| format!(" {}", joined(&piece.words)))
+        .map(|piece| format!(" {}", join_words(&piece.words)))
         .collect()
 }
 
 /// Whether the typed command has a flag.
-pub fn takes(flag: &str) -> bool {
-    has(&args(), flag)
+pub fn takes_flag(flag: &str) -> bool {
+    command_takes(&args(), flag)
 }
 
 /// Whether the typed command has this name.
 pub fn is_verb(name: &str) -> bool {
-    verb(&args()).is_some_and(|verb| verb.get_name() == name)
+    find_verb(&args()).is_some_and(|verb| verb.get_name() == name)
 }
 
-fn has(args: &[OsString], flag: &str) -> bool {
-    verb(args).is_some_and(|verb| verb.get_arguments().any(|known| is(known, flag)))
+fn command_takes(args: &[OsString], flag: &str) -> bool {
+    find_verb(args).is_some_and(|verb| verb.get_arguments().any(|known| matches_flag(known, flag)))
 }
 
 /// Finds the typed command. `None` if the words are not a valid command line.
-fn verb(args: &[OsString]) -> Option<Command> {
+fn find_verb(args: &[OsString]) -> Option<Command> {
     let all = command_line();
     let matches = all.clone().try_get_matches_from(args).ok()?;
     all.find_subcommand(matches.subcommand_name()?).cloned()
 }
 
-fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
-    let mut words = typed(args)?;
+fn extend_command(args: &[OsString], flags: &[String]) -> Option<String> {
+    let mut words = typed_words(args)?;
     // A flag that was typed with another value is replaced, unless it may be repeated.
     for flag in flags
         .iter()
         .filter(|flag| flag.starts_with("--") && !is_repeated(flag))
     {
-        remove(&mut words, flag);
+        remove_flag(&mut words, flag);
     }
     let end = words.iter().position(|word| word == "--");
     let at = end.unwrap_or(words.len());
     words.splice(at..at, flags.iter().cloned());
-    if accepted(&words).is_none() {
-        words = as_upgrade(&words)?;
+    if check_words(&words).is_none() {
+        words = convert_to_upgrade(&words)?;
     }
     Some(if is_private(&words) {
-        format!("the same command with {}", joined(flags))
+        format!("the same command with {}", join_words(flags))
     } else {
-        command(&words)
+        format_command(&words)
     })
 }
 
 /// Returns the upgrade that does what `diff` compares, or what `install` would do to an existing installation. `None` for sets and other
 /// commands.
-fn as_upgrade(words: &[String]) -> Option<Vec<String>> {
-    let pieces = pieces(words);
-    match path(&pieces).as_str() {
-        "diff" if pieces.iter().any(|piece| piece.is("filename")) => None,
-        "diff" | "install" => turned(&pieces, "upgrade"),
+fn convert_to_upgrade(words: &[String]) -> Option<Vec<String>> {
+    let pieces = parse_pieces(words);
+    match command_path(&pieces).as_str() {
+        "diff" if pieces.iter().any(|piece| piece.is_flag("filename")) => None,
+        "diff" | "install" => convert_command(&pieces, "upgrade"),
         _ => None,
     }
 }
 
 /// Converts a command into another one for the same installations, without the flags that the new one does not take.
-fn turned(pieces: &[Piece], name: &str) -> Option<Vec<String>> {
-    let is_renamed = |piece: &Piece| piece.is("name") || piece.words.iter().any(|word| word == "-");
+fn convert_command(pieces: &[CommandPiece], name: &str) -> Option<Vec<String>> {
+    let is_renamed =
+        |piece: &CommandPiece| piece.is_flag("name") || piece.words.iter().any(|word| word == "-");
     if pieces.iter().any(is_renamed) {
         return None;
     }
@@ -253,7 +256,7 @@ fn turned(pieces: &[Piece], name: &str) -> Option<Vec<String>> {
             _ => words.extend(piece.words.iter().cloned()),
         }
     }
-    accepted(&words)?;
+    check_words(&words)?;
     Some(words)
 }
 
@@ -263,15 +266,15 @@ fn is_repeated(flag: &str) -> bool {
 }
 
 /// Groups the words of a command line into words and flags with values.
-fn pieces(words: &[String]) -> Vec<Piece> {
+fn parse_pieces(words: &[String]) -> Vec<CommandPiece> {
     let all = command_line();
     let mut command = all;
     let mut pieces = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let known = command.get_arguments().chain(all.get_arguments());
-        let flag = known.into_iter().find(|flag| is(flag, word));
-        let mut piece = Piece {
+        let flag = known.into_iter().find(|flag| matches_flag(flag, word));
+        let mut piece = CommandPiece {
             flag: flag.and_then(Arg::get_long).map(str::to_owned),
             words: vec![word.clone()],
         };
@@ -291,7 +294,7 @@ fn pieces(words: &[String]) -> Vec<Piece> {
 }
 
 /// The names of the command and its subcommand: `channel apply`.
-fn path(pieces: &[Piece]) -> String {
+fn command_path(pieces: &[CommandPiece]) -> String {
     let all = command_line();
     let mut command = all;
     let mut path = Vec::new();
@@ -307,30 +310,32 @@ fn path(pieces: &[Piece]) -> String {
 }
 
 /// Returns the words of a repeated command, without `--token` and `--dry-run`.
-fn repeated(pieces: &[Piece]) -> Vec<String> {
+fn repeat_words(pieces: &[CommandPiece]) -> Vec<String> {
     let kept = pieces
         .iter()
         .filter(|piece| !piece.is_one_of(&["token", "dry-run"]));
     kept.flat_map(|piece| piece.words.clone()).collect()
 }
 
-fn repeatable(args: &[OsString]) -> Option<String> {
-    let words = repeated(&pieces(&typed(args)?));
+fn repeat_command(args: &[OsString]) -> Option<String> {
+    let words = repeat_words(&parse_pieces(&typed_words(args)?));
     let is_input = |word: &String| word == "-";
-    (!is_private(&words) && !words.iter().any(is_input)).then(|| command(&words))
+    (!is_private(&words) && !words.iter().any(is_input)).then(|| format_command(&words))
 }
 
-fn continued(args: &[OsString], own: &str) -> String {
-    let pieces = pieces(&typed(args).unwrap_or_default());
-    let reads_input = |piece: &Piece| piece.words.iter().any(|word| word == "-");
-    let is_set = pieces.iter().any(|piece| piece.is("filename"));
-    match path(&pieces).as_str() {
+fn continue_typed(args: &[OsString], own: &str) -> String {
+    let pieces = parse_pieces(&typed_words(args).unwrap_or_default());
+    let reads_input = |piece: &CommandPiece| piece.words.iter().any(|word| word == "-");
+    let is_set = pieces.iter().any(|piece| piece.is_flag("filename"));
+    match command_path(&pieces).as_str() {
         // The content of stdin is no longer available.
-        "apply" | "channel apply" if pieces.iter().any(reads_input) => carrying(&pieces, own),
-        "apply" if is_set => command(&repeated(&pieces)),
-        "channel apply" | "sync" | "init" | "core restore" => command(&repeated(&pieces)),
+        "apply" | "channel apply" if pieces.iter().any(reads_input) => carry_flags(&pieces, own),
+        "apply" if is_set => format_command(&repeat_words(&pieces)),
+        "channel apply" | "sync" | "init" | "core restore" => {
+            format_command(&repeat_words(&pieces))
+        }
         "install" | "upgrade" | "rollback" | "adopt" | "uninstall" | "apply" => {
-            carrying(&pieces, own)
+            carry_flags(&pieces, own)
         }
         // In a loop: the reader types another command.
         _ => own.to_owned(),
@@ -338,60 +343,60 @@ fn continued(args: &[OsString], own: &str) -> String {
 }
 
 /// Adds the typed flags that a command takes and does not have yet.
-fn carrying(typed: &[Piece], own: &str) -> String {
-    let known = pieces(&split(own.strip_prefix(PLUGIN).unwrap_or(own)));
+fn carry_flags(typed: &[CommandPiece], own: &str) -> String {
+    let known = parse_pieces(&split_words(own.strip_prefix(PLUGIN).unwrap_or(own)));
     let all = command_line();
-    let verb = path(&known);
+    let verb = command_path(&known);
     let Some(verb) = all.find_subcommand(verb) else {
         return own.to_owned();
     };
     let is_global = |name: &str| all.get_arguments().any(|arg| arg.get_long() == Some(name));
     let takes = |name: &str| verb.get_arguments().any(|arg| arg.get_long() == Some(name));
-    let has = |name: &str| known.iter().any(|piece| piece.is(name));
+    let has = |name: &str| known.iter().any(|piece| piece.is_flag(name));
     let mut words: Vec<String> = known.iter().flat_map(|it| it.words.clone()).collect();
     for piece in typed {
         let Some(name) = piece.flag.as_deref() else {
             continue;
         };
         let is_carried = takes(name) && !is_global(name) && !has(name);
-        if is_carried && !NOT_CONTINUED.contains(&name) {
+        if is_carried && !NOT_CONTINUED_FLAGS.contains(&name) {
             words.extend(piece.words.iter().cloned());
         }
     }
-    match accepted(&words) {
-        Some(()) => command(&words),
+    match check_words(&words) {
+        Some(()) => format_command(&words),
         None => own.to_owned(),
     }
 }
 
-fn of_clusters(args: &[OsString], rest: &[&Place]) -> String {
-    let all = pieces(&typed(args).unwrap_or_default());
+fn limit_to_clusters(args: &[OsString], rest: &[&FleetClusterSource]) -> String {
+    let all = parse_pieces(&typed_words(args).unwrap_or_default());
     let mut words = Vec::new();
-    for piece in all.iter().filter(|piece| !piece.is("token")) {
+    for piece in all.iter().filter(|piece| !piece.is_flag("token")) {
         let is_chosen = match rest {
             [] => false,
-            [Place::Namespace(_), ..] => piece.is("clusters"),
-            [Place::Context(_), ..] => piece.is("context"),
+            [FleetClusterSource::Namespace(_), ..] => piece.is_flag("clusters"),
+            [FleetClusterSource::Context(_), ..] => piece.is_flag("context"),
         };
         if is_chosen {
-            words.extend(selection(rest));
+            words.extend(selection_flag(rest));
         } else {
             words.extend(piece.words.iter().cloned());
         }
     }
-    command(&words)
+    format_command(&words)
 }
 
 /// Returns the flag that selects these clusters.
-fn selection(members: &[&Place]) -> [String; 2] {
+fn selection_flag(members: &[&FleetClusterSource]) -> [String; 2] {
     let names: Vec<&str> = members.iter().map(|member| member.name()).collect();
     let names = names.join(",");
     match members {
-        [Place::Namespace(_)] => {
+        [FleetClusterSource::Namespace(_)] => {
             let selector = format!("{LABEL_NAMESPACE_NAME}={names}");
             ["--clusters".to_owned(), selector]
         }
-        [Place::Namespace(_), ..] => {
+        [FleetClusterSource::Namespace(_), ..] => {
             let selector = format!("{LABEL_NAMESPACE_NAME} in ({names})");
             ["--clusters".to_owned(), selector]
         }
@@ -400,23 +405,28 @@ fn selection(members: &[&Place]) -> [String; 2] {
 }
 
 /// Returns the flags of a command line that select the cluster.
-fn connection(words: &[String]) -> Vec<Piece> {
-    let is_connection = |piece: &Piece| CONNECTION.iter().any(|(flag, _)| piece.is(flag));
-    let mut pieces = pieces(words);
+fn connection_pieces(words: &[String]) -> Vec<CommandPiece> {
+    let is_connection =
+        |piece: &CommandPiece| CONNECTION_FLAGS.iter().any(|(flag, _)| piece.is_flag(flag));
+    let mut pieces = parse_pieces(words);
     pieces.retain(is_connection);
     pieces
 }
 
 /// Replaces the flag that selects the cluster by that for `place`.
-fn of_place(given: &[Piece], place: Option<&Place>) -> Vec<Piece> {
+fn replace_place(given: &[CommandPiece], place: Option<&FleetClusterSource>) -> Vec<CommandPiece> {
     let mut given = given.to_vec();
     let (flag, words) = match place {
         None => return given,
-        Some(Place::Context(name)) => ("context", vec!["--context".to_owned(), name.clone()]),
-        Some(Place::Namespace(name)) => ("namespace", vec!["-n".to_owned(), name.clone()]),
+        Some(FleetClusterSource::Context(name)) => {
+            ("context", vec!["--context".to_owned(), name.clone()])
+        }
+        Some(FleetClusterSource::Namespace(name)) => {
+            ("namespace", vec!["-n".to_owned(), name.clone()])
+        }
     };
-    given.retain(|piece| !piece.is(flag));
-    given.push(Piece {
+    given.retain(|piece| !piece.is_flag(flag));
+    given.push(CommandPiece {
         flag: Some(flag.to_owned()),
         words,
     });
@@ -424,7 +434,7 @@ fn of_place(given: &[Piece], place: Option<&Place>) -> Vec<Piece> {
 }
 
 /// Adds flags to the commands of a text: those of this plugin, and those of kubectl after a label such as `look:`.
-fn named(text: &str, flags: &[Piece]) -> String {
+fn add_flags(text: &str, flags: &[CommandPiece]) -> String {
     if flags.is_empty() {
         return text.to_owned();
     }
@@ -434,17 +444,17 @@ fn named(text: &str, flags: &[Piece]) -> String {
         let (before, from) = rest.split_at(at);
         whole.push_str(before);
         let line = from.lines().next().unwrap_or_default();
-        let missing = |is_known: fn(&Piece) -> bool| -> String {
+        let missing = |is_known: fn(&CommandPiece) -> bool| -> String {
             let missing = flags
                 .iter()
                 .filter(|flag| is_known(flag) && !has_flag(line, flag));
             missing
-                .map(|flag| format!(" {}", joined(&flag.words)))
+                .map(|flag| format!(" {}", join_words(&flag.words)))
                 .collect()
         };
         let end = match from.strip_prefix(PLUGIN) {
             Some(arguments) => {
-                let end = PLUGIN.len() + end_of(arguments);
+                let end = PLUGIN.len() + command_length(arguments);
                 let (own, _) = from.split_at(end);
                 whole.push_str(own);
                 whole.push_str(&missing(|_| true));
@@ -453,7 +463,7 @@ fn named(text: &str, flags: &[Piece]) -> String {
             None => {
                 whole.push_str("kubectl");
                 if before.trim_end().ends_with([':', '&']) {
-                    whole.push_str(&missing(is_of_kubectl));
+                    whole.push_str(&missing(is_kubectl_flag));
                 }
                 "kubectl".len()
             }
@@ -464,13 +474,13 @@ fn named(text: &str, flags: &[Piece]) -> String {
     whole
 }
 
-fn is_of_kubectl(piece: &Piece) -> bool {
-    let mut known = CONNECTION.iter();
-    known.any(|(flag, is_of_kubectl)| *is_of_kubectl && piece.is(flag))
+fn is_kubectl_flag(piece: &CommandPiece) -> bool {
+    let mut known = CONNECTION_FLAGS.iter();
+    known.any(|(flag, is_of_kubectl)| *is_of_kubectl && piece.is_flag(flag))
 }
 
 /// Whether a line already has a flag, or another one that replaces it.
-fn has_flag(line: &str, flag: &Piece) -> bool {
+fn has_flag(line: &str, flag: &CommandPiece) -> bool {
     let long = format!("--{}", flag.flag.as_deref().unwrap_or_default());
     line.split_whitespace().any(|word| {
         let name = word.split(['=', ',', ';', ')']).next().unwrap_or_default();
@@ -480,12 +490,13 @@ fn has_flag(line: &str, flag: &Piece) -> bool {
         });
         name == long
             || is_short
-            || flag.is("namespace") && (name.starts_with("-n") || ELSEWHERE.contains(&name))
+            || flag.is_flag("namespace")
+                && (name.starts_with("-n") || OTHER_SCOPE_FLAGS.contains(&name))
     })
 }
 
 /// Returns the length of the command at the beginning of a text. It ends with the line, at punctuation, or at a word after its flags.
-fn end_of(text: &str) -> usize {
+fn command_length(text: &str) -> usize {
     let (mut end, mut at) = (0, 0);
     let (mut has_flags, mut is_value) = (false, false);
     loop {
@@ -498,7 +509,7 @@ fn end_of(text: &str) -> usize {
             return end;
         }
         end = at + bare.len();
-        is_value = is_flag && has_value(bare);
+        is_value = is_flag && takes_value(bare);
         has_flags |= is_flag;
         at += word.len();
         let next = text.get(at..).unwrap_or_default();
@@ -523,7 +534,7 @@ fn first_word(text: &str) -> &str {
 }
 
 /// Splits a printed command into words.
-fn split(line: &str) -> Vec<String> {
+fn split_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
     while !rest.is_empty() {
@@ -539,27 +550,27 @@ fn split(line: &str) -> Vec<String> {
 }
 
 /// Whether any command has this flag with its value in the next word.
-fn has_value(word: &str) -> bool {
+fn takes_value(word: &str) -> bool {
     fn is_in(command: &Command, word: &str) -> bool {
         let mut known = command.get_arguments();
         let mut parts = command.get_subcommands();
-        known.any(|flag| is(flag, word) && takes_next(flag, word))
+        known.any(|flag| matches_flag(flag, word) && takes_next(flag, word))
             || parts.any(|part| is_in(part, word))
     }
     is_in(command_line(), word)
 }
 
-fn compared(args: &[OsString]) -> Option<String> {
-    let pieces = pieces(&typed(args)?);
-    let words = match path(&pieces).as_str() {
-        "install" | "upgrade" => turned(&pieces, "diff")?,
+fn compare_command(args: &[OsString]) -> Option<String> {
+    let pieces = parse_pieces(&typed_words(args)?);
+    let words = match command_path(&pieces).as_str() {
+        "install" | "upgrade" => convert_command(&pieces, "diff")?,
         _ => return None,
     };
-    (!is_private(&words)).then(|| command(&words))
+    (!is_private(&words)).then(|| format_command(&words))
 }
 
 /// Returns the words after the program's name. `None` if one is not UTF-8.
-fn typed(args: &[OsString]) -> Option<Vec<String>> {
+fn typed_words(args: &[OsString]) -> Option<Vec<String>> {
     let words = args.iter().skip(1);
     words
         .map(|word| word.to_str().map(str::to_owned))
@@ -567,13 +578,13 @@ fn typed(args: &[OsString]) -> Option<Vec<String>> {
 }
 
 /// Returns `Some` if the command line accepts the words.
-fn accepted(words: &[String]) -> Option<()> {
+fn check_words(words: &[String]) -> Option<()> {
     let args = std::iter::once("kubectl-addons").chain(words.iter().map(String::as_str));
     let args: Vec<OsString> = args.map(Into::into).collect();
     cli::parse(&args).is_ok().then_some(())
 }
 
-fn is(flag: &Arg, word: &str) -> bool {
+fn matches_flag(flag: &Arg, word: &str) -> bool {
     if let Some(name) = word.strip_prefix("--") {
         let name = name.split('=').next();
         return name.is_some() && name == flag.get_long();
@@ -595,7 +606,7 @@ fn takes_next(flag: &Arg, word: &str) -> bool {
     takes && !has_value && !flag.is_require_equals_set()
 }
 
-fn remove(words: &mut Vec<String>, flag: &str) {
+fn remove_flag(words: &mut Vec<String>, flag: &str) {
     if let Some(at) = words.iter().position(|word| word == flag) {
         let has_value = matches!(flag, "--allow-prune" | "--conflicts");
         let end = at + 1 + usize::from(has_value);
@@ -606,16 +617,16 @@ fn remove(words: &mut Vec<String>, flag: &str) {
 
 fn is_private(words: &[String]) -> bool {
     let names = words.iter().map(|word| word.split('=').next());
-    names.flatten().any(|name| PRIVATE.contains(&name))
+    names.flatten().any(|name| PRIVATE_FLAGS.contains(&name))
 }
 
-fn joined(words: &[String]) -> String {
+fn join_words(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|text| shell_word(text)).collect();
     words.join(" ")
 }
 
-fn command(words: &[String]) -> String {
-    format!("kubectl addons {}", joined(words))
+fn format_command(words: &[String]) -> String {
+    format!("kubectl addons {}", join_words(words))
 }
 
 #[cfg(test)]
@@ -680,21 +691,25 @@ mod tests {
             ("reconcile web", "--allow-prune 75%", None),
         ] {
             let flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();
-            assert_eq!(extended(&args(line), &flags).as_deref(), expected, "{line}");
+            assert_eq!(
+                extend_command(&args(line), &flags).as_deref(),
+                expected,
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn a_flag_is_offered_to_commands_that_have_it() {
         let flag = "--target-namespace";
-        assert!(has(&args("-n shop install web"), flag));
+        assert!(command_takes(&args("-n shop install web"), flag));
         for line in [
             "upgrade web -n shop",
             "-n install upgrade web",
             "delete web",
             "diff web",
         ] {
-            assert!(!has(&args(line), flag), "{line}");
+            assert!(!command_takes(&args(line), flag), "{line}");
         }
     }
 
@@ -708,7 +723,7 @@ mod tests {
             ("show api --catalogue base", " --catalogue base"),
             ("show api", ""),
         ] {
-            assert_eq!(flags(&args(line), &["channel", "catalogue"]), expected);
+            assert_eq!(find_flags(&args(line), &["channel", "catalogue"]), expected);
         }
     }
 
@@ -732,7 +747,7 @@ mod tests {
             ("reconcile web", None),
             ("apply plan.json", None),
         ] {
-            assert_eq!(compared(&args(line)).as_deref(), expected, "{line}");
+            assert_eq!(compare_command(&args(line)).as_deref(), expected, "{line}");
         }
     }
 
@@ -800,7 +815,7 @@ mod tests {
             ),
         ] {
             let expected = format!("kubectl addons {expected}");
-            assert_eq!(continued(&args(line), own), expected, "{line}");
+            assert_eq!(continue_typed(&args(line), own), expected, "{line}");
         }
     }
 
@@ -812,15 +827,15 @@ mod tests {
             &["x", "-y"],
         ] {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(split(&joined(&words)), words);
+            assert_eq!(split_words(&join_words(&words)), words);
         }
     }
 
     /// (typed, one of several clusters, text, the text as it is printed)
     #[test]
     fn every_command_says_which_cluster_is_meant() {
-        let context = Place::Context("b".to_owned());
-        let namespace = Place::Namespace("shop-1".to_owned());
+        let context = FleetClusterSource::Context("b".to_owned());
+        let namespace = FleetClusterSource::Namespace("shop-1".to_owned());
         let one = "upgrade web --kubeconfig k.yaml --context=lab -n shop --as-group a --as-group b --token t -v 6";
         let rows = [
             (
@@ -880,16 +895,20 @@ mod tests {
             ),
         ];
         for (line, place, text, expected) in rows {
-            let given = connection(&typed(&args(line)).unwrap());
-            assert_eq!(named(text, &of_place(&given, place)), expected, "{line}");
+            let given = connection_pieces(&typed_words(&args(line)).unwrap());
+            assert_eq!(
+                add_flags(text, &replace_place(&given, place)),
+                expected,
+                "{line}"
+            );
         }
     }
 
     /// (typed, what is left, the command).
     #[test]
     fn it_is_the_same_command_for_fewer_clusters() {
-        let context = |name: &str| Place::Context(name.to_owned());
-        let namespace = |name: &str| Place::Namespace(name.to_owned());
+        let context = |name: &str| FleetClusterSource::Context(name.to_owned());
+        let namespace = |name: &str| FleetClusterSource::Namespace(name.to_owned());
         for (line, rest, expected) in [
             (
                 "upgrade web --context a,b,c -y --set a=b",
@@ -917,9 +936,9 @@ mod tests {
                 "apply plan.json --context home -y",
             ),
         ] {
-            let rest: Vec<&Place> = rest.iter().collect();
+            let rest: Vec<&FleetClusterSource> = rest.iter().collect();
             let expected = format!("kubectl addons {expected}");
-            assert_eq!(of_clusters(&args(line), &rest), expected);
+            assert_eq!(limit_to_clusters(&args(line), &rest), expected);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use addons_gotemplate::Template;
-use addons_render::kkp::{Options, render};
-use addons_render::package::{File, Package};
+use addons_gotemplate::TemplateFile;
+use addons_render::kkp::{KkpOptions, render};
+use addons_render::package::{Package, PackagedFile};
 use anyhow::{Context as _, Result, bail};
 
 use super::addons::sha256;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         .iter()
         .map(|folder| package(Path::new(folder)).with_context(|| folder.clone()))
         .collect::<Result<Vec<_>>>()?;
-    let options = Options::default();
+    let options = KkpOptions::default();
     for round in 1..=times {
         for (folder, package) in folders.iter().zip(&packages) {
             let templates = package
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 .map(|file| {
                     let text = std::str::from_utf8(&file.bytes)?;
                     let name = file.path.as_str();
-                    Ok(Template { name, text })
+                    Ok(TemplateFile { name, text })
                 })
                 .collect::<Result<Vec<_>>>()?;
             let rendered = render(&templates, &data, &options)?;
@@ -60,9 +60,9 @@ fn package(folder: &Path) -> Result<Package> {
             } else if path.extension().is_some_and(|ending| ending == "yaml") {
                 let bytes = fs::read(&path)?;
                 let path = path.strip_prefix(folder)?.to_string_lossy().into_owned();
-                files.push(File { path, bytes });
+                files.push(PackagedFile { path, bytes });
             }
         }
     }
-    Ok(Package::folder(files)?)
+    Ok(Package::from_folder(files)?)
 }

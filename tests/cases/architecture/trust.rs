@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use addons_admission::trust::{GUARDS, Verb};
+use addons_admission::trust::{GUARDS, GuardVerb};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ fn rules(folder: &str, kind: &str, pointer: &str) -> Result<Vec<Value>> {
     Ok(rules)
 }
 
-fn is_asked(rules: &[Value], (group, plural): (&str, &str), verb: Verb) -> bool {
+fn is_asked(rules: &[Value], (group, plural): (&str, &str), verb: GuardVerb) -> bool {
     let verb = format!("{verb:?}").to_uppercase();
     let has = |list: &Value, wanted: &str| {
         list.as_array()
@@ -76,7 +76,7 @@ fn each_layer_is_asked_about_what_it_guards() -> Result<()> {
         {
             // What has no such verb is not asked about it.
             let (_, plural) = resource;
-            if plural.contains('/') && verb == Verb::Delete {
+            if plural.contains('/') && verb == GuardVerb::Delete {
                 continue;
             }
             let layers = [

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use addons_admission::Facts;
+use addons_admission::AdmissionFacts;
 use addons_admission::rules::duplicates;
 use addons_tests::tally::Tally;
 use common::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion};
@@ -96,22 +96,25 @@ fn duplicate_entries() {
     let count = random(inputs, |(ours, theirs, our_second, their_second)| {
         let mine = catalogue("mine", Some(our_second), &ours);
         let other = catalogue("other", Some(their_second), &theirs);
-        let facts = Facts {
+        let facts = AdmissionFacts {
             catalogues: vec![Arc::new(other.into())],
-            ..Facts::default()
+            ..AdmissionFacts::default()
         };
-        let found = |problems: Vec<addons_admission::verdict::Problem>| -> Vec<String> {
+        let found = |problems: Vec<addons_admission::verdict::AdmissionProblem>| -> Vec<String> {
             problems.into_iter().map(|problem| problem.field).collect()
         };
-        assert_eq!(found(duplicates::inside(&mine)), expected(&ours, &[], true));
+        assert_eq!(
+            found(duplicates::find_inside(&mine)),
+            expected(&ours, &[], true)
+        );
         // A new catalogue loses against all that are there.
         let new = catalogue("mine", None, &ours);
-        let across = duplicates::across(&new, None, &facts);
+        let across = duplicates::find_across(&new, None, &facts);
         assert_eq!(found(across), expected(&ours, &theirs, false));
         // Of two that were created at once, the older, then the smaller name, keeps what it had.
         let is_younger = our_second % 60 > their_second % 60;
         let lost = if is_younger { theirs.as_slice() } else { &[] };
-        let across = duplicates::across(&mine, Some(&mine), &facts);
+        let across = duplicates::find_across(&mine, Some(&mine), &facts);
         assert_eq!(found(across), expected(&ours, lost, false));
     });
     tally.note(format!("{count} pairs of catalogues"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use certs::authority::Authority;
-use certs::serving::{Material, Serving, ServingError, verify};
+use certs::serving::{CertificateMaterial, ServingError, VerifiedCertificate, verify};
 use jiff::Timestamp;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, UnixTime};
@@ -29,8 +29,8 @@ const TOKENS: &[&str] = &[
 ];
 
 /// What is served of bytes that hold chain and key, a minute after they were issued.
-fn served(bytes: &[u8], authority_pem: Option<&[u8]>) -> Result<Serving, ServingError> {
-    let material = Material {
+fn served(bytes: &[u8], authority_pem: Option<&[u8]>) -> Result<VerifiedCertificate, ServingError> {
+    let material = CertificateMaterial {
         chain_pem: bytes,
         key_pem: bytes,
         authority_pem,

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use addons_admission::answer::{Task, answer};
-use addons_admission::review::{Request, Response};
-use addons_admission::{Facts, mutate};
+use addons_admission::answer::{ReviewTask, answer};
+use addons_admission::review::{Response, ReviewRequest};
+use addons_admission::{AdmissionFacts, mutate};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::api::names::{API_VERSION, GROUP, LABEL_CLUSTER, LABEL_DERIVED_FROM, SYSTEM_NAMESPACE};
-use common::catalogue::select::ClusterFacts;
+use common::catalogue::select::ClusterVersions;
 use serde_json::{Value, json};
 
 const TOKENS: &[&str] = &[
@@ -80,16 +80,16 @@ fn core() -> AddonInstallation {
 }
 
 /// The catalogues, a policy, and the add-on of class Core in use.
-fn facts() -> Facts {
-    Facts {
+fn facts() -> AdmissionFacts {
+    AdmissionFacts {
         catalogues: catalogues().map(|one| Arc::new(one.into())).into(),
         installations: vec![Arc::new(core().into())],
         policies: vec![Arc::new(serde_json::from_value(policy()).unwrap())],
-        cluster: ClusterFacts {
+        cluster: ClusterVersions {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,
         },
-        ..Facts::default()
+        ..AdmissionFacts::default()
     }
 }
 
@@ -146,16 +146,16 @@ fn uid(response: &Response) -> String {
 }
 
 /// Answers as the webhook does; the uids of all answers.
-fn answered(bytes: &[u8], facts: &Facts) -> Vec<String> {
-    let request = match Request::from_slice(bytes) {
+fn answered(bytes: &[u8], facts: &AdmissionFacts) -> Vec<String> {
+    let request = match ReviewRequest::from_slice(bytes) {
         Ok(request) => request,
         Err(error) => return Response::unreadable(&error).iter().map(uid).collect(),
     };
     let tasks = [
-        Task::Mutate,
-        Task::Validate,
-        Task::Clusters { is_entitled: true },
-        Task::Clusters { is_entitled: false },
+        ReviewTask::Mutate,
+        ReviewTask::Validate,
+        ReviewTask::Clusters { is_entitled: true },
+        ReviewTask::Clusters { is_entitled: false },
     ];
     let answers = tasks.map(|task| {
         let (response, verdict) = answer(task, &request, facts).unwrap();
@@ -168,7 +168,7 @@ fn answered(bytes: &[u8], facts: &Facts) -> Vec<String> {
 }
 
 /// The patch fits the object, and the patched object gets none. Objects are as the API server writes them: no key occurs twice.
-fn filled_once(request: &Request<'_>, facts: &Facts) {
+fn filled_once(request: &ReviewRequest<'_>, facts: &AdmissionFacts) {
     let Some(mut object) = request
         .object
         .and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok())
@@ -182,10 +182,14 @@ fn filled_once(request: &Request<'_>, facts: &Facts) {
 }
 
 /// What is filled into an object in the place of that of the request.
-fn filled(request: &Request<'_>, object: &Value, facts: &Facts) -> json_patch::Patch {
+fn filled(
+    request: &ReviewRequest<'_>,
+    object: &Value,
+    facts: &AdmissionFacts,
+) -> json_patch::Patch {
     let text = object.to_string();
     let raw: &serde_json::value::RawValue = serde_json::from_str(&text).unwrap();
-    let asked = Request {
+    let asked = ReviewRequest {
         object: Some(raw),
         ..request.clone()
     };

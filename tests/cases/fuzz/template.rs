@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use addons_gotemplate::limits::Limits;
+use addons_gotemplate::limits::TemplateLimits;
 use addons_gotemplate::sprig::SPRIG;
-use addons_gotemplate::{Options, Rendered, Template, TemplateError};
+use addons_gotemplate::{RenderedTemplates, TemplateError, TemplateFile, TemplateOptions};
 use addons_render::kkp::{self, RenderError};
 use addons_tests::shared;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ const TOKENS: &[&str] = &[
 ];
 
 /// Smaller than the real ones, so that many inputs fit into the time.
-const LIMITS: Limits = Limits {
+const LIMITS: TemplateLimits = TemplateLimits {
     output: 1 << 20,
     steps: 50_000,
     iterations: 10_000,
@@ -86,20 +86,20 @@ fn template() {
     }
     super::mutant::run("fuzz::template", seeds, TOKENS, |bytes| {
         let text = String::from_utf8_lossy(bytes);
-        let templates = [Template {
+        let templates = [TemplateFile {
             name: "a.yaml",
             text: &text,
         }];
-        let options = Options {
+        let options = TemplateOptions {
             functions: SPRIG,
             limits: LIMITS,
-            ..Options::default()
+            ..TemplateOptions::default()
         };
         let data = (&*DATA).try_into().unwrap();
         check(&text, addons_gotemplate::render(&templates, data, &options));
-        let options = kkp::Options {
+        let options = kkp::KkpOptions {
             limits: LIMITS,
-            ..kkp::Options::default()
+            ..kkp::KkpOptions::default()
         };
         match kkp::render(&templates, &DATA, &options) {
             Ok(rendered) => check(&text, Ok(rendered)),
@@ -109,7 +109,7 @@ fn template() {
     });
 }
 
-fn check(text: &str, rendered: Result<Rendered, TemplateError>) {
+fn check(text: &str, rendered: Result<RenderedTemplates, TemplateError>) {
     match rendered {
         Ok(rendered) => assert!(rendered.text.len() <= LIMITS.output + 64),
         Err(error) => {

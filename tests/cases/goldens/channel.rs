@@ -12,13 +12,13 @@ use addons_tests::shared;
 use addons_tests::tally::Tally;
 use addons_versions::kubernetes;
 use common::api::installation::{AddonInstallationSpec, Installed};
-use common::catalogue::channel::{self, Channel, resolve_manifest};
-use common::catalogue::due::{Due, due};
-use common::catalogue::select::{ClusterFacts, Request, Rules, Selection, select};
+use common::catalogue::channel::{self, KopsIndex, resolve_manifest};
+use common::catalogue::due::{DueVerdict, decide_due};
+use common::catalogue::select::{ClusterVersions, EntryRequest, Selection, SelectionRules, select};
 use common::catalogue::{Catalogue, Origin};
 use sha2::{Digest, Sha256};
 
-fn read(index: &Path) -> Channel {
+fn read(index: &Path) -> KopsIndex {
     let location = index.to_str().unwrap();
     channel::parse(&fs::read(index).unwrap(), location).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -56,20 +56,20 @@ fn indexes(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn choose(channel: &Channel, addon: &str, kubernetes: &str, rules: Rules) -> Selection {
+fn choose(channel: &KopsIndex, addon: &str, kubernetes: &str, rules: SelectionRules) -> Selection {
     let origin = Origin::Index {
         location: "index".to_owned(),
     };
-    let request = Request {
+    let request = EntryRequest {
         addon,
-        ..Request::default()
+        ..EntryRequest::default()
     };
-    let facts = ClusterFacts {
+    let facts = ClusterVersions {
         kubernetes: Some(kubernetes::parse(kubernetes).unwrap()),
         kkp: None,
     };
     select(
-        &Catalogue::of_spec(&channel.spec, origin),
+        &Catalogue::from_spec(&channel.spec, origin),
         &request,
         &facts,
         rules,
@@ -162,15 +162,25 @@ fn kubernetes_dashboard() {
         ("v1.36.3", "2.0.1"),
     ];
     for (cluster, expect) in table {
-        let selection = choose(&channel, "kubernetes-dashboard", cluster, Rules::Auto);
-        assert_eq!(selection.rules, Rules::Documented);
+        let selection = choose(
+            &channel,
+            "kubernetes-dashboard",
+            cluster,
+            SelectionRules::Auto,
+        );
+        assert_eq!(selection.rules, SelectionRules::Documented);
         assert_eq!(
             selection.chosen.unwrap().version.version,
             expect,
             "{cluster}"
         );
         assert_eq!(selection.rejections.len(), 11);
-        let selection = choose(&channel, "kubernetes-dashboard", cluster, Rules::Channels);
+        let selection = choose(
+            &channel,
+            "kubernetes-dashboard",
+            cluster,
+            SelectionRules::Channels,
+        );
         assert_eq!(
             selection.chosen.unwrap().version.version,
             "1.1.0",
@@ -181,10 +191,10 @@ fn kubernetes_dashboard() {
 }
 
 /// Which add-ons of `new` are due where `old` is installed, and how many are not.
-fn due_between(old: &Channel, new: &Channel) -> (Vec<String>, usize) {
+fn due_between(old: &KopsIndex, new: &KopsIndex) -> (Vec<String>, usize) {
     let (mut names, mut settled) = (Vec::new(), 0);
     for addon in &new.spec.addons {
-        let before = choose(old, &addon.name, "v1.36.3", Rules::Auto)
+        let before = choose(old, &addon.name, "v1.36.3", SelectionRules::Auto)
             .chosen
             .unwrap();
         let installed = Installed {
@@ -193,8 +203,8 @@ fn due_between(old: &Channel, new: &Channel) -> (Vec<String>, usize) {
             manifest_hash: before.version.manifest_hash.unwrap(),
             ..Installed::default()
         };
-        let selection = choose(new, &addon.name, "v1.36.3", Rules::Auto);
-        match due(
+        let selection = choose(new, &addon.name, "v1.36.3", SelectionRules::Auto);
+        match decide_due(
             &installed,
             &selection.chosen.unwrap(),
             &AddonInstallationSpec::default(),
@@ -202,9 +212,9 @@ fn due_between(old: &Channel, new: &Channel) -> (Vec<String>, usize) {
             None,
             "",
         ) {
-            Due::No => settled += 1,
-            Due::Yes { reason } => names.push(format!("{}: {reason}", addon.name)),
-            Due::Downgrade { from, to } => panic!("{}: {from} to {to}", addon.name),
+            DueVerdict::No => settled += 1,
+            DueVerdict::Yes { reason } => names.push(format!("{}: {reason}", addon.name)),
+            DueVerdict::Downgrade { from, to } => panic!("{}: {from} to {to}", addon.name),
         }
     }
     (names, settled)
@@ -220,11 +230,18 @@ fn upgrades() {
         Some(read(&path))
     };
     if let (Some(old), Some(new)) = (index("many-addons-v1.30.0"), index("many-addons")) {
-        let rules =
-            |channel| choose(channel, "coredns.addons.k8s.io", "v1.36.3", Rules::Auto).rules;
+        let rules = |channel| {
+            choose(
+                channel,
+                "coredns.addons.k8s.io",
+                "v1.36.3",
+                SelectionRules::Auto,
+            )
+            .rules
+        };
         assert_eq!(
             (rules(&old), rules(&new)),
-            (Rules::Documented, Rules::Channels)
+            (SelectionRules::Documented, SelectionRules::Channels)
         );
         assert_eq!(due_between(&old, &old), (vec![], 16));
         let (due, settled) = due_between(&old, &new);

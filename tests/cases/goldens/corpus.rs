@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use common::manifest::Manifest;
-use common::manifest::digest::{Algorithm, HashError, verify};
-use common::manifest::parse::{ManifestError, Options, Parsed, parse};
+use common::manifest::digest::{HashAlgorithm, HashError, verify};
+use common::manifest::parse::{ManifestError, ManifestOptions, ParsedManifests, parse};
 use common::manifest::yaml::DuplicateKeys::{self, Error, LastWins};
 use common::manifest::yaml::{YamlOptions, YamlProblem, documents};
 
@@ -35,9 +35,9 @@ fn files(folder: &str) -> Option<Vec<PathBuf>> {
 }
 
 /// A manifest of the corpus.
-fn manifest(file: &str) -> Result<Parsed, ManifestError> {
+fn manifest(file: &str) -> Result<ParsedManifests, ManifestError> {
     let bytes = std::fs::read(shared::path("corpus").unwrap().join(file)).unwrap();
-    parse(&bytes, file, &Options::default())
+    parse(&bytes, file, &ManifestOptions::default())
 }
 
 /// How many documents with apiVersion and kind a file has; `None` if one of its documents does not load.
@@ -150,10 +150,10 @@ fn manifests_of_the_indexes_parse_and_have_their_hash() {
             tally.ran();
             let file = file.to_str().unwrap();
             verified.push(match verify(&bytes, &hash) {
-                Err(HashError::Md5 { .. }) => Algorithm::Md5,
+                Err(HashError::Md5 { .. }) => HashAlgorithm::Md5,
                 verified => verified.unwrap(),
             });
-            let parsed = parse(&bytes, file, &Options::default()).unwrap();
+            let parsed = parse(&bytes, file, &ManifestOptions::default()).unwrap();
             assert_eq!(parsed.warnings, <[String; 0]>::default(), "{file}");
             empty += usize::from(parsed.manifests.is_empty());
             objects += parsed.manifests.len();
@@ -165,9 +165,9 @@ fn manifests_of_the_indexes_parse_and_have_their_hash() {
             .filter(|verified| **verified == kind)
             .count()
     };
-    assert_eq!(count(Algorithm::Sha256), 214 + 2);
-    assert_eq!(count(Algorithm::Sha1), 4);
-    assert_eq!(count(Algorithm::Md5), 3);
+    assert_eq!(count(HashAlgorithm::Sha256), 214 + 2);
+    assert_eq!(count(HashAlgorithm::Sha1), 4);
+    assert_eq!(count(HashAlgorithm::Md5), 3);
     // Trap (a) of kops: five add-ons without any object.
     assert_eq!(empty, 5);
     assert!(objects > 1771, "{objects}");

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 use addons_plan::desired::{Desired, DesiredContext};
 use addons_plan::graph::draw::{to_dot, to_mermaid};
-use addons_plan::graph::{Graph, Part};
+use addons_plan::graph::{Graph, GraphPart};
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use common::api::names::InstallationName;
 use common::manifest::Manifest;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::{KindInfo, KindTable};
-use common::manifest::parse::{Options, parse};
-use common::values::mask::Mask;
+use common::manifest::parse::{ManifestOptions, parse};
+use common::values::mask::SecretMask;
 
 /// A kind is namespaced where an object of it, in any set, has a namespace; its plural is guessed. Real discovery knows it
 /// better, and nothing here depends on it but rules of webhooks, which all name plurals of the simple form.
@@ -48,15 +48,15 @@ fn desired(manifests: Vec<Manifest>) -> Desired {
         installation: &installation,
         target_namespace: "kube-system",
         kinds: &kinds,
-        mask: &Mask::default(),
+        mask: &SecretMask::default(),
     };
     Desired::new(manifests, &context).unwrap()
 }
 
 fn graph(parts: &[(String, Desired)]) -> Graph {
-    let parts: Vec<Part<'_>> = parts
+    let parts: Vec<GraphPart<'_>> = parts
         .iter()
-        .map(|(name, desired)| Part {
+        .map(|(name, desired)| GraphPart {
             name,
             desired,
             requires: &[],
@@ -95,7 +95,7 @@ fn parts(corpus: &Path, set: &str) -> Vec<(String, Desired)> {
     let part = |file: &PathBuf| {
         let name = file.strip_prefix(corpus).unwrap().display().to_string();
         let bytes = std::fs::read(file).unwrap();
-        let parsed = parse(&bytes, &name, &Options::default()).unwrap();
+        let parsed = parse(&bytes, &name, &ManifestOptions::default()).unwrap();
         (name, desired(parsed.manifests))
     };
     files.map(part).collect()

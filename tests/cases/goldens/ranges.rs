@@ -58,7 +58,7 @@ fn masterminds() {
         &mut Tally::new("ranges::masterminds"),
         |range, version| {
             let constraint = Constraint::parse(range).ok()?;
-            Some(constraint.matches(&constraint::version(version).ok()?))
+            Some(constraint.matches(&constraint::parse_version(version).ok()?))
         },
     );
 }

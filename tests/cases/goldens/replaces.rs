@@ -2,7 +2,7 @@
 
 use addons_tests::shared;
 use addons_tests::tally::Tally;
-use common::catalogue::replaces::{Recorded, documented};
+use common::catalogue::replaces::{ReplacementKey, is_documented_replacement};
 
 #[test]
 fn documented_rules() {
@@ -25,19 +25,23 @@ fn documented_rules() {
         else {
             panic!("a row has seven columns, not {row:?}");
         };
-        let old = Recorded {
+        let old = ReplacementKey {
             version,
             id,
             manifest_hash,
             generation: 0,
         };
-        let new = Recorded {
+        let new = ReplacementKey {
             version: new_version,
             id: new_id,
             manifest_hash: new_hash,
             generation: 0,
         };
-        let answer = if documented(old, new) { "yes" } else { "no" };
+        let answer = if is_documented_replacement(old, new) {
+            "yes"
+        } else {
+            "no"
+        };
         if answer != expect {
             wrong.push(format!("{row:?}: {answer}"));
         }

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use addons_helm::template::{TIMEOUT, TemplateRequest, template};
 use addons_helm::{Helm, HelmError};
-use addons_render::package::{File, Package};
+use addons_render::package::{Package, PackagedFile};
 use addons_tests::guard::Folder;
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use serde_json::{Value, json};
 
 use super::is_there;
@@ -188,7 +188,7 @@ fn program(folder: &Folder, text: &str) -> Result<Helm> {
 
 /// What becomes of a chart with this schema of values, in a folder of its charts.
 async fn rendered(helm: &Helm, schema: &str) -> Result<String, HelmError> {
-    let file = |path: &str, text: &str| File {
+    let file = |path: &str, text: &str| PackagedFile {
         path: path.to_owned(),
         bytes: text.as_bytes().to_vec(),
     };
@@ -196,8 +196,8 @@ async fn rendered(helm: &Helm, schema: &str) -> Result<String, HelmError> {
         file("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
         file("charts/inner/values.schema.json", schema),
     ];
-    let package = Package::folder(files).map_err(HelmError::Package)?;
-    let (values, mask) = (json!({}), Mask::default());
+    let package = Package::from_folder(files).map_err(HelmError::Package)?;
+    let (values, mask) = (json!({}), SecretMask::default());
     let request = TemplateRequest {
         release_name: "web",
         namespace: "shop",

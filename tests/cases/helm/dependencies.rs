@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use addons_helm::dependencies::complete;
+use addons_helm::dependencies::complete_chart;
 use addons_render::chart::Chart;
-use addons_render::package::{File, Package};
-use addons_sources::cache::Cache;
+use addons_render::package::{Package, PackagedFile};
+use addons_sources::cache::SourceCache;
 use addons_sources::dependency::ParentSource;
-use addons_sources::{Access, Reach};
+use addons_sources::{Reach, SourceAccess};
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::shelf::{self, Shelf};
 use addons_tests::servers::charts::{Charts, Options};
@@ -38,7 +38,7 @@ async fn a_folder_of_the_package() -> Result<()> {
         ("values.yaml", "size: 5\npart: {size: 7}\n"),
     ];
     let package = folder("web", &files);
-    let complete = complete(&rig.helm, &package).await?;
+    let complete = complete_chart(&rig.helm, &package).await?;
     let values = json!({"size": 5, "part": {"size": 9}});
     let text = rig
         .template(&complete, |request| request.values = &values)
@@ -72,9 +72,9 @@ async fn a_repository_is_asked_once() -> Result<()> {
     );
     let unlocked = folder("web", &[("Chart.yaml", &about)]);
     let home = Folder::new("kubectl-addons-cache-")?;
-    let cache = Cache::new(Some(home.path().to_owned()));
+    let cache = SourceCache::new(Some(home.path().to_owned()));
     let error = Chart::read(&unlocked)?
-        .pinned(&unlocked, &BTreeSet::new())
+        .pinned_dependencies(&unlocked, &BTreeSet::new())
         .err();
     let error = error.map(|error| error.to_string()).unwrap_or_default();
     ensure!(
@@ -105,8 +105,8 @@ async fn a_repository_is_asked_once() -> Result<()> {
 }
 
 /// The chart with what its lock file names.
-async fn fetched(package: &Package, cache: &Cache, offline: bool) -> Result<Package> {
-    let access = Access {
+async fn fetched(package: &Package, cache: &SourceCache, offline: bool) -> Result<Package> {
+    let access = SourceAccess {
         cache,
         offline,
         hash: None,
@@ -121,10 +121,10 @@ async fn fetched(package: &Package, cache: &Cache, offline: bool) -> Result<Pack
         access,
     };
     let mut files = package.files().to_vec();
-    for wanted in Chart::read(package)?.pinned(package, &BTreeSet::new())? {
+    for wanted in Chart::read(package)?.pinned_dependencies(package, &BTreeSet::new())? {
         files.push(parent.fetch(&wanted).await?);
     }
-    Ok(Package::folder(files)?)
+    Ok(Package::from_folder(files)?)
 }
 
 /// What `helm dependency update` writes down for its author.
@@ -145,11 +145,11 @@ fn lock(rig: &Rig, about: &str) -> Result<Package> {
         String::from_utf8_lossy(&output.stderr)
     );
     let files = ["Chart.yaml", "Chart.lock"].map(|path| {
-        Ok(File {
+        Ok(PackagedFile {
             path: path.to_owned(),
             bytes: std::fs::read(chart.join(path))?,
         })
     });
-    let files: Result<Vec<File>> = files.into_iter().collect();
-    Ok(Package::folder(files?)?)
+    let files: Result<Vec<PackagedFile>> = files.into_iter().collect();
+    Ok(Package::from_folder(files?)?)
 }

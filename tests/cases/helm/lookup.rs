@@ -1,7 +1,7 @@
 //! `lookup` in a chart that the real helm renders: it finds what the caller finds, whatever helm asks before and after.
 
 use addons_helm::HelmError;
-use addons_helm::lookup::{Lookup, Query, Question};
+use addons_helm::lookup::{Lookup, LookupQuery, LookupQuestion};
 use addons_render::package::Package;
 use anyhow::{Result, ensure};
 use common::manifest::key::Gvk;
@@ -34,8 +34,8 @@ async fn rendered(
     rig: &Rig,
     chart: &Package,
     is_upgrade: bool,
-    answer: impl Fn(&Query) -> Result<Vec<Value>, String>,
-) -> (Result<String, HelmError>, Vec<Query>) {
+    answer: impl Fn(&LookupQuery) -> Result<Vec<Value>, String>,
+) -> (Result<String, HelmError>, Vec<LookupQuery>) {
     let kinds = KindTable::default();
     // Many groups, as clusters with many definitions have them: helm lists each of them.
     let others = (0..GROUPS).flat_map(|number| {
@@ -51,7 +51,7 @@ async fn rendered(
     let mut asked = Vec::new();
     let answers = async {
         while let Some(question) = questions.recv().await {
-            let Question { query, answer: to } = question;
+            let LookupQuestion { query, answer: to } = question;
             let _ = to.send(answer(&query));
             asked.push(query);
         }
@@ -94,7 +94,7 @@ async fn helm_finds_what_the_caller_finds() -> Result<()> {
         ] {
             ensure!(text.contains(&part), "{part} is missing in {text}");
         }
-        let query = |namespace: Option<&str>, name: Option<&str>| Query {
+        let query = |namespace: Option<&str>, name: Option<&str>| LookupQuery {
             gvk: Gvk::new("v1", "Secret"),
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),

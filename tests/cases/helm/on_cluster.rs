@@ -8,12 +8,12 @@ mod released;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use addons_helm::release::{Phase, Recovery, Release, Wanted};
+use addons_helm::release::{ReleaseClient, ReleasePhase, ReleaseRecovery, ReleaseRequest};
 use addons_helm::{Helm, HelmError};
-use addons_render::package::{File, Package};
+use addons_render::package::{Package, PackagedFile};
 use addons_tests::control_plane::{ControlPlane, binaries};
 use anyhow::{Context as _, Result, ensure};
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 const TIMEOUT: Duration = Duration::from_secs(60);
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-map}\ndata: {size: {{ .Values.size | quote }}}\n";
 
-static NOTHING: LazyLock<Mask> = LazyLock::new(Mask::default);
+static NOTHING: LazyLock<SecretMask> = LazyLock::new(SecretMask::default);
 
 struct Stage {
     cluster: Arc<ControlPlane>,
@@ -102,15 +102,15 @@ fn chart(version: &str, template: &str) -> Result<Package> {
         ("values.yaml", "size: 1\nextra: x\n"),
         ("templates/map.yaml", template),
     ];
-    let files = files.map(|(path, text)| File {
+    let files = files.map(|(path, text)| PackagedFile {
         path: path.to_owned(),
         bytes: text.as_bytes().to_vec(),
     });
-    Ok(Package::folder(files.to_vec())?)
+    Ok(Package::from_folder(files.to_vec())?)
 }
 
-fn wanted<'a>(package: &'a Package, values: &'a Value) -> Wanted<'a> {
-    Wanted {
+fn wanted<'a>(package: &'a Package, values: &'a Value) -> ReleaseRequest<'a> {
+    ReleaseRequest {
         package,
         values,
         whole_numbers: &[],
@@ -128,7 +128,7 @@ fn wanted<'a>(package: &'a Package, values: &'a Value) -> Wanted<'a> {
 async fn a_release_is_installed_upgraded_and_uninstalled() -> Result<()> {
     let stage = Stage::new().await?;
     let namespace = addons_tests::control_plane::unique("helm-release");
-    let release = Release::new(&stage.helm, &stage.config, "web", &namespace)?;
+    let release = ReleaseClient::new(&stage.helm, &stage.config, "web", &namespace)?;
     ensure!(release.status().await?.is_none() && release.history().await?.is_empty());
     ensure!(release.recover(TIMEOUT).await?.is_none());
     ensure!(!release.uninstall(true, TIMEOUT).await?, "there was none");
@@ -137,7 +137,7 @@ async fn a_release_is_installed_upgraded_and_uninstalled() -> Result<()> {
     // Not made unless it is asked for.
     let error = release.upgrade(&wanted(&first, &big)).await;
     ensure!(matches!(error, Err(HelmError::Failed { .. })), "{error:?}");
-    let making = Wanted {
+    let making = ReleaseRequest {
         create_namespace: true,
         ..wanted(&first, &big)
     };
@@ -146,7 +146,7 @@ async fn a_release_is_installed_upgraded_and_uninstalled() -> Result<()> {
     ensure!(namespaces.get_opt(&namespace).await?.is_some());
     let status = release.status().await?.context("no release")?;
     ensure!(
-        (status.revision, status.phase) == (1, Phase::Deployed),
+        (status.revision, status.phase) == (1, ReleasePhase::Deployed),
         "{status:?}"
     );
     ensure!(stage.size(&namespace).await?.as_deref() == Some("5"));
@@ -162,8 +162,8 @@ async fn a_release_is_installed_upgraded_and_uninstalled() -> Result<()> {
         .map(|r| (r.revision, r.phase, r.chart.as_str()))
         .collect();
     let expected = [
-        (1, Phase::Superseded, "web-1.0.0"),
-        (2, Phase::Deployed, "web-1.1.0"),
+        (1, ReleasePhase::Superseded, "web-1.0.0"),
+        (2, ReleasePhase::Deployed, "web-1.1.0"),
     ];
     ensure!(phases == expected, "{phases:?}");
     ensure!(release.uninstall(true, TIMEOUT).await?);
@@ -175,7 +175,7 @@ async fn a_release_is_installed_upgraded_and_uninstalled() -> Result<()> {
 async fn what_was_left_half_done_is_put_right() -> Result<()> {
     let stage = Stage::new().await?;
     let namespace = stage.cluster.namespace("helm-recovery").await?;
-    let release = Release::new(&stage.helm, &stage.config, "web", &namespace)?;
+    let release = ReleaseClient::new(&stage.helm, &stage.config, "web", &namespace)?;
     let chart = chart("1.0.0", MAP)?;
     let (one, two) = (json!({"size": 1}), json!({"size": 2}));
     // The first installation was cut off.
@@ -189,7 +189,7 @@ async fn what_was_left_half_done_is_put_right() -> Result<()> {
     ensure!(refused.contains("another operation"), "{refused}");
     let recovery = release.recover(TIMEOUT).await?;
     ensure!(
-        recovery == Some(Recovery::Uninstalled { revision: 1 }),
+        recovery == Some(ReleaseRecovery::Uninstalled { revision: 1 }),
         "{recovery:?}"
     );
     ensure!(release.status().await?.is_none());
@@ -202,7 +202,7 @@ async fn what_was_left_half_done_is_put_right() -> Result<()> {
         let recovery = release.recover(TIMEOUT).await?;
         let (revision, to) = expected;
         ensure!(
-            recovery == Some(Recovery::RolledBack { revision, to }),
+            recovery == Some(ReleaseRecovery::RolledBack { revision, to }),
             "{recovery:?}"
         );
         ensure!(
@@ -226,7 +226,7 @@ async fn helm_is_the_user_that_we_are() -> Result<()> {
     // As somebody who may do nothing.
     let mut config = stage.config.clone();
     config.auth_info.impersonate = Some("jane".to_owned());
-    let release = Release::new(&stage.helm, &config, "web", &namespace)?;
+    let release = ReleaseClient::new(&stage.helm, &config, "web", &namespace)?;
     let error = release.upgrade(&wanted(&package, &values)).await;
     let error = error
         .err()
@@ -241,9 +241,9 @@ async fn helm_is_the_user_that_we_are() -> Result<()> {
         "1.0.0",
         "apiVersion: v1\nkind: {{ .Values.size }}\nmetadata: {name: x}\n",
     )?;
-    let mask = Mask::of(std::iter::once(&secret));
-    let release = Release::new(&stage.helm, &stage.config, "web", &namespace)?;
-    let wanted = Wanted {
+    let mask = SecretMask::from_values(std::iter::once(&secret));
+    let release = ReleaseClient::new(&stage.helm, &stage.config, "web", &namespace)?;
+    let wanted = ReleaseRequest {
         whole_numbers: &[],
         mask: &mask,
         ..wanted(&wrong, &secret)

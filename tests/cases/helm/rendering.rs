@@ -6,12 +6,12 @@ mod lookup;
 mod rig;
 mod set;
 
-use addons_render::hooks::{Occasion, of_occasion};
+use addons_render::hooks::{Occasion, select_for_occasion};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use common::api::catalogue::Method;
-use common::manifest::parse::{Options, parse};
-use common::values::mask::Mask;
+use common::manifest::parse::{ManifestOptions, parse};
+use common::values::mask::SecretMask;
 use rig::{Rig, folder, request};
 use serde_json::json;
 
@@ -76,8 +76,8 @@ async fn a_chart_gets_the_capabilities_of_the_cluster() -> Result<()> {
                 request.is_upgrade = is_upgrade;
             })
             .await?;
-        let parsed = parse(text.as_bytes(), "web", &Options::default())?;
-        let kept = of_occasion(parsed.manifests, Occasion::Install, Method::Helm);
+        let parsed = parse(text.as_bytes(), "web", &ManifestOptions::default())?;
+        let kept = select_for_occasion(parsed.manifests, Occasion::Install, Method::Helm);
         let kinds: Vec<_> = kept
             .manifests
             .iter()
@@ -135,7 +135,7 @@ async fn mistakes_are_reported_once() -> Result<()> {
             } else {
                 folder("web", &files)
             };
-            let mask = Mask::of([json!(secret)].iter());
+            let mask = SecretMask::from_values([json!(secret)].iter());
             let answer = rig
                 .template(&package, |request| {
                     request.values = &values;

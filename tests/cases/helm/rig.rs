@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use addons_helm::template::{TIMEOUT, TemplateRequest, template};
 use addons_helm::{Helm, HelmError};
-use addons_render::package::{File, Package};
+use addons_render::package::{Package, PackagedFile};
 use addons_tests::control_plane::binaries;
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::shelf::Shelf;
 use anyhow::Result;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
@@ -48,7 +48,7 @@ impl Rig {
     /// The chart as helm packs it.
     pub(crate) fn archive(&self, name: &str, files: &[(&str, &str)]) -> Result<Package> {
         let bytes = fs::read(Shelf::new()?.chart(name, "1.0.0", files)?)?;
-        Ok(Package::file(format!("{name}-1.0.0.tgz"), bytes))
+        Ok(Package::from_file(format!("{name}-1.0.0.tgz"), bytes))
     }
 
     /// The chart as an archive, also where helm would not pack it.
@@ -64,7 +64,7 @@ impl Rig {
                 file.bytes.as_slice(),
             )?;
         }
-        Ok(Package::file(
+        Ok(Package::from_file(
             format!("{name}-1.0.0.tgz"),
             tar.into_inner()?.finish()?,
         ))
@@ -89,7 +89,7 @@ impl Rig {
 }
 
 /// What hides nothing.
-pub(crate) static NOTHING: LazyLock<Mask> = LazyLock::new(Mask::default);
+pub(crate) static NOTHING: LazyLock<SecretMask> = LazyLock::new(SecretMask::default);
 
 pub(crate) fn request(values: &Value) -> TemplateRequest<'_> {
     TemplateRequest {
@@ -117,9 +117,9 @@ pub(crate) fn folder(name: &str, files: &[(&str, &str)]) -> Package {
     let has_about = files.iter().any(|(path, _)| *path == "Chart.yaml");
     let own = [("Chart.yaml", about.as_str())];
     let own = own.iter().filter(|_| !has_about);
-    let files = own.chain(files).map(|(path, text)| File {
+    let files = own.chain(files).map(|(path, text)| PackagedFile {
         path: (*path).to_owned(),
         bytes: text.as_bytes().to_vec(),
     });
-    Package::folder(files.collect()).expect("files of a chart")
+    Package::from_folder(files.collect()).expect("files of a chart")
 }

@@ -6,7 +6,7 @@ use addons_tests::control_plane::binaries;
 use addons_tests::guard::Folder;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
-use common::values::set::{Grammar, apply, parse};
+use common::values::set::{Grammar, apply_assignments, parse_assignments};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -28,7 +28,7 @@ async fn flags_are_read_as_helm_reads_them() -> Result<()> {
     let rows = rows.chain(in_json().into_iter().map(|row| (Grammar::Json, row)));
     for (grammar, (flag, expected)) in rows {
         let mut ours = json!({});
-        apply(&mut ours, &parse(grammar, flag)?, &[])?;
+        apply_assignments(&mut ours, &parse_assignments(grammar, flag)?, &[])?;
         ensure!(ours == expected, "{flag}: we read {ours}");
         let helms = by_helm(&chart, grammar, flag).await.context(flag)?;
         ensure!(helms == expected, "{flag}: helm reads {helms}");

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use addons_admission::mutate::defaults;
-use addons_admission::review::{Request, Response};
+use addons_admission::review::{Response, ReviewRequest};
 use addons_admission::rules::duplicates;
-use addons_admission::{Facts, mutate, validate};
+use addons_admission::{AdmissionFacts, mutate, validate};
 use common::api::catalogue::{Addon, AddonCatalogue, AddonVersion};
 use common::api::names::{ANNOTATION_DEFAULTED, API_VERSION, SYSTEM_NAMESPACE};
-use common::catalogue::select::ClusterFacts;
-use common::values::defaulted::{Record, own};
+use common::catalogue::select::ClusterVersions;
+use common::values::defaulted::{DefaultsRecord, user_values};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -52,14 +52,14 @@ fn catalogue(first: &Value, second: &Value) -> AddonCatalogue {
     .expect("a catalogue")
 }
 
-fn facts(first: &Value, second: &Value) -> Facts {
-    Facts {
+fn facts(first: &Value, second: &Value) -> AdmissionFacts {
+    AdmissionFacts {
         catalogues: vec![Arc::new(catalogue(first, second).into())],
-        cluster: ClusterFacts {
+        cluster: ClusterVersions {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,
         },
-        ..Facts::default()
+        ..AdmissionFacts::default()
     }
 }
 
@@ -71,7 +71,7 @@ fn installation(version: &str, values: &Value) -> Value {
     })
 }
 
-fn filled(object: &Value, facts: &Facts) -> Value {
+fn filled(object: &Value, facts: &AdmissionFacts) -> Value {
     let mut new = object.clone();
     json_patch::patch(&mut new, &defaults(object, None, facts).patch)
         .expect("the patch fits the object");
@@ -80,9 +80,10 @@ fn filled(object: &Value, facts: &Facts) -> Value {
 
 /// The user's own values of a filled object.
 fn own_values(object: &Value) -> Value {
-    let record = Record::parse(object["metadata"]["annotations"][ANNOTATION_DEFAULTED].as_str());
+    let record =
+        DefaultsRecord::parse(object["metadata"]["annotations"][ANNOTATION_DEFAULTED].as_str());
     let none = serde_json::Map::new();
-    json!(own(
+    json!(user_values(
         object["spec"]["values"].as_object().unwrap_or(&none),
         &record
     ))
@@ -127,11 +128,11 @@ fn review(kind: &str, operation: &str, new: &Value, old: &Value) -> Value {
 }
 
 /// Answers as the webhook does; a uid that could be read is echoed.
-fn answered(bytes: &[u8], facts: &Facts) {
-    let Ok(request) = Request::from_slice(bytes) else {
+fn answered(bytes: &[u8], facts: &AdmissionFacts) {
+    let Ok(request) = ReviewRequest::from_slice(bytes) else {
         return;
     };
-    let judged = Response::judged(&request, &validate::validate(&request, facts));
+    let judged = Response::from_verdict(&request, &validate::validate(&request, facts));
     assert_eq!(judged.uid(), request.uid);
     serde_json::to_vec(&judged).expect("an answer is JSON");
     let patch = mutate::mutate(&request, facts).patch;
@@ -261,7 +262,7 @@ fn duplicates_are_those_of_the_definition() {
             ..Addon::default()
         };
         catalogue.spec.addons = entries.iter().map(addon).collect();
-        let found: Vec<String> = duplicates::inside(&catalogue)
+        let found: Vec<String> = duplicates::find_inside(&catalogue)
             .into_iter()
             .map(|problem| problem.field)
             .collect();

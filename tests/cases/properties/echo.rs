@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use addons_admission::verdict::Verdict;
-use addons_admission::{Facts, Requester, validate};
+use addons_admission::{AdmissionFacts, Requester, validate};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::api::names::{API_VERSION, SYSTEM_NAMESPACE};
@@ -89,12 +89,12 @@ fn no_verdict_holds_a_value() {
             }))
             .expect("an installation");
             let who = Requester::default();
-            let empty = Facts::default();
-            let mut facts = Facts::default();
+            let empty = AdmissionFacts::default();
+            let mut facts = AdmissionFacts::default();
             facts.catalogues.push(Arc::new(catalogue.clone().into()));
             let verdicts = [
-                validate::catalogue(&catalogue, None, &who, &empty),
-                validate::installation(&installation, None, &who, &facts),
+                validate::validate_catalogue(&catalogue, None, &who, &empty),
+                validate::validate_installation(&installation, None, &who, &facts),
             ];
             for text in verdicts.iter().flat_map(texts) {
                 prop_assert!(!text.contains(CANARY), "{text}");

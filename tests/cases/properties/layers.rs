@@ -1,6 +1,6 @@
 //! Laws of layers: what is explained is what is merged, and what helm makes of it is the same.
 
-use common::values::layers::{Explained, Layers, Values};
+use common::values::layers::{ExplainedValue, LayerValues, Layers};
 use common::values::merge::{Layer, merge};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -22,19 +22,19 @@ fn object(fields: impl IntoIterator<Item = (String, Value)>) -> Value {
 fn layers(values: [Value; 6]) -> Layers {
     let [package, catalogue, form, first, second, spec] = values;
     Layers {
-        package: Values::new("values.yaml of the package", package),
-        catalogue: Values::new("catalogue", catalogue),
-        form: Values::new("form", form),
+        package: LayerValues::new("values.yaml of the package", package),
+        catalogue: LayerValues::new("catalogue", catalogue),
+        form: LayerValues::new("form", form),
         values_from: vec![
-            Values::of_secret("n", "first", "k", first),
-            Values::of_secret("n", "second", "k", second),
+            LayerValues::from_secret("n", "first", "k", first),
+            LayerValues::from_secret("n", "second", "k", second),
         ],
-        spec: Values::new("spec.values", spec),
+        spec: LayerValues::new("spec.values", spec),
     }
 }
 
 /// The values of the layer that a leaf names.
-fn named<'a>(layers: &'a Layers, leaf: &Explained) -> &'a Value {
+fn named<'a>(layers: &'a Layers, leaf: &ExplainedValue) -> &'a Value {
     let secret = layers.values_from.iter();
     let secret = secret.clone().find(|it| it.source() == leaf.by.source);
     match (leaf.by.layer, secret) {
@@ -52,7 +52,7 @@ fn the_leaves_that_are_explained_are_the_merged_values() {
     let all = [map(), map(), map(), map(), map(), map()];
     law("layers::explained", cases(500, 20_000), all, |values| {
         let layers = layers(values);
-        let merged = layers.merged();
+        let merged = layers.merge_all();
         let mut rebuilt = json!({});
         for leaf in layers.explain() {
             let found = leaf.path.get(named(&layers, &leaf));
@@ -79,7 +79,7 @@ fn what_is_masked_is_the_merged_values_but_for_secrets() {
     let all = [map(), map(), map(), map(), map(), map()];
     law("layers::masked", cases(500, 20_000), all, |values| {
         let layers = layers(values);
-        let (mut merged, mut masked) = (layers.merged(), layers.masked());
+        let (mut merged, mut masked) = (layers.merge_all(), layers.merge_masked());
         for leaf in layers.explain().iter().filter(|leaf| leaf.masked) {
             let shown = leaf.path.remove(&mut masked);
             prop_assert_eq!(shown, Some(Value::String(leaf.by.note())));
@@ -127,7 +127,7 @@ fn helm_comes_to_the_same() {
             (Layer::Package, layers.package.values()),
             (Layer::Spec, &given),
         ]);
-        prop_assert_eq!(by_helm, layers.merged());
+        prop_assert_eq!(by_helm, layers.merge_all());
         Ok(())
     });
 }

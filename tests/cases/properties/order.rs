@@ -5,8 +5,8 @@ mod set;
 use std::collections::BTreeSet;
 
 use addons_plan::desired::Desired;
-use addons_plan::graph::{Cycle, Graph, Node, NodeId, Part, Reason};
-use addons_plan::order::Rank;
+use addons_plan::graph::{Cycle, EdgeReason, Graph, GraphNode, GraphPart, NodeId};
+use addons_plan::order::ObjectRank;
 use common::manifest::key::ObjectKey;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -15,8 +15,8 @@ use super::law;
 use set::{PARTS, Spec, desired, sets};
 
 fn graph(desired: &[Desired], requires: &[Vec<usize>]) -> Result<Graph, Cycle> {
-    let parts: Vec<Part<'_>> = (0..desired.len())
-        .map(|part| Part {
+    let parts: Vec<GraphPart<'_>> = (0..desired.len())
+        .map(|part| GraphPart {
             name: PARTS[part],
             desired: &desired[part],
             requires: &requires[part],
@@ -40,13 +40,16 @@ fn after(graph: &Graph, node: NodeId) -> BTreeSet<NodeId> {
 }
 
 /// The wanted object of a node.
-fn object<'d>(node: &Node, desired: &'d [Desired]) -> Option<(usize, &'d ObjectKey, &'d Value)> {
+fn object<'d>(
+    node: &GraphNode,
+    desired: &'d [Desired],
+) -> Option<(usize, &'d ObjectKey, &'d Value)> {
     match node {
-        Node::Object { part, key } => {
+        GraphNode::Object { part, key } => {
             let (key, object) = desired[*part].objects.get_key_value(key)?;
             Some((*part, key, &*object.object))
         }
-        Node::Gate { .. } => None,
+        GraphNode::Gate { .. } => None,
     }
 }
 
@@ -56,7 +59,7 @@ fn annotation<'o>(object: &'o Value, name: &str) -> Option<&'o str> {
 
 /// Whether somebody asked for an order between two objects, read from the objects and nothing else.
 fn asked(
-    reason: Reason,
+    reason: EdgeReason,
     from: (usize, &ObjectKey, &Value),
     to: (usize, &ObjectKey, &Value),
     requires: &[Vec<usize>],
@@ -68,12 +71,14 @@ fn asked(
             == Some(&format!("upsert {order} upserting {group}"))
     };
     match reason {
-        Reason::Namespace => key.kind == "Namespace" && to.1.namespace.as_ref() == Some(&key.name),
-        Reason::Definition => key.kind == "CustomResourceDefinition" && to.1.kind == "Till",
-        Reason::Reference | Reason::Rights => {
+        EdgeReason::Namespace => {
+            key.kind == "Namespace" && to.1.namespace.as_ref() == Some(&key.name)
+        }
+        EdgeReason::Definition => key.kind == "CustomResourceDefinition" && to.1.kind == "Till",
+        EdgeReason::Reference | EdgeReason::Rights => {
             key.namespace == to.1.namespace && to.1.kind == "Deployment"
         }
-        Reason::DependsOn => {
+        EdgeReason::DependsOn => {
             let path = format!(
                 "{}/namespaces/{}/{}/{}",
                 key.group,
@@ -83,11 +88,11 @@ fn asked(
             );
             annotation(to.2, "config.kubernetes.io/depends-on") == Some(&path)
         }
-        Reason::ChangeRule => {
+        EdgeReason::ChangeRule => {
             part == to.0 && (rule(to.2, "after", object) || rule(object, "before", to.2))
         }
-        Reason::SyncWave => part == to.0,
-        Reason::Requires => requires[to.0].contains(&part),
+        EdgeReason::SyncWave => part == to.0,
+        EdgeReason::Requires => requires[to.0].contains(&part),
         _ => false,
     }
 }
@@ -115,12 +120,12 @@ fn a_graph_has_no_cycle_and_its_levels_respect_every_edge() {
             prop_assert!(level[edge.from] < level[edge.to], "{edge:?}");
         }
         prop_assert!(graph.edges.windows(2).all(|pair| pair[0] < pair[1]));
-        let ranks: Vec<Option<Rank>> = graph
+        let ranks: Vec<Option<ObjectRank>> = graph
             .nodes
             .iter()
             .map(|node| match node {
-                Node::Object { key, .. } => Some(Rank::of(key, None)),
-                Node::Gate { .. } => None,
+                GraphNode::Object { key, .. } => Some(ObjectRank::from_object(key, None)),
+                GraphNode::Gate { .. } => None,
             })
             .collect();
         let objects = ranks.iter().filter(|rank| rank.is_some()).count();
@@ -137,11 +142,11 @@ fn every_order_that_is_asked_for_is_kept_also_over_gates() {
             return Ok(());
         };
         let reasons = [
-            Reason::Namespace,
-            Reason::Definition,
-            Reason::DependsOn,
-            Reason::ChangeRule,
-            Reason::Requires,
+            EdgeReason::Namespace,
+            EdgeReason::Definition,
+            EdgeReason::DependsOn,
+            EdgeReason::ChangeRule,
+            EdgeReason::Requires,
         ];
         for from in 0..graph.nodes.len() {
             let after = after(&graph, from);
@@ -159,7 +164,7 @@ fn every_order_that_is_asked_for_is_kept_also_over_gates() {
                     && matches!((wave(one.2), wave(other.2)), (Some(Ok(a)), Some(Ok(b))) if a < b);
                 // A member waits for the Namespace of its own add-on, if that wants one too.
                 let own = |reason| {
-                    reason != Reason::Namespace
+                    reason != EdgeReason::Namespace
                         || one.0 == other.0
                         || !desired[other.0].objects.contains_key(one.1)
                 };
@@ -216,20 +221,20 @@ fn the_order_of_the_input_decides_nothing() {
             .iter()
             .map(|parts| parts.iter().map(mirrored).collect())
             .collect();
-        let turned: Vec<Part<'_>> = (0..PARTS.len())
+        let turned: Vec<GraphPart<'_>> = (0..PARTS.len())
             .rev()
-            .map(|part| Part {
+            .map(|part| GraphPart {
                 name: PARTS[part],
                 desired: &desired[part],
                 requires: &requires[part],
             })
             .collect();
-        let turn = |node: &Node| match node {
-            Node::Object { part, key } => Node::Object {
+        let turn = |node: &GraphNode| match node {
+            GraphNode::Object { part, key } => GraphNode::Object {
                 part: PARTS.len() - 1 - part,
                 key: key.clone(),
             },
-            gate @ Node::Gate { .. } => gate.clone(),
+            gate @ GraphNode::Gate { .. } => gate.clone(),
         };
         let backward = Graph::new(&turned).map(|graph| Graph {
             nodes: graph.nodes.iter().map(turn).collect(),

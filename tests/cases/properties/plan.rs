@@ -3,12 +3,12 @@
 
 mod world;
 
-use addons_plan::inventory::{Inventory, Item};
-use addons_plan::order::Rank;
+use addons_plan::inventory::{Inventory, InventoryItem};
+use addons_plan::order::ObjectRank;
 use addons_plan::planner::{Goal, PlanError};
 use addons_plan::prune::limit::PruneLimit;
 use addons_plan::{Action, InstallationPlan, Step};
-use common::api::installation::{ObjectState, Reconcile};
+use common::api::installation::{ObjectState, ReconcilePolicy};
 use common::manifest::key::ObjectKey;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -37,11 +37,11 @@ fn nothing_is_left_to_do_after_a_perfect_execution() {
         strategy,
         |(mut cluster, specs)| {
             let desired = desired(manifests(&specs));
-            let plan = cluster.plan(&desired, true, Reconcile::Once);
+            let plan = cluster.plan(&desired, true, ReconcilePolicy::Once);
             prop_assume!(plan.is_ok(), "foreign objects are refused");
             let plan = plan.expect("just seen");
             prop_assert!(cluster.execute(&plan, usize::MAX));
-            for reconcile in [Reconcile::Once, Reconcile::Ensure] {
+            for reconcile in [ReconcilePolicy::Once, ReconcilePolicy::Ensure] {
                 let again = cluster
                     .plan(&desired, false, reconcile)
                     .expect("nothing is foreign now");
@@ -49,7 +49,7 @@ fn nothing_is_left_to_do_after_a_perfect_execution() {
                 prop_assert_eq!(&again.exact, &cluster.record);
             }
             let due = cluster
-                .plan(&desired, true, Reconcile::Once)
+                .plan(&desired, true, ReconcilePolicy::Once)
                 .expect("nothing is foreign now");
             prop_assert!(due.steps.iter().all(|step| step.action == Action::Refresh));
             prop_assert!(due.prune.is_empty() && due.release.is_empty());
@@ -73,7 +73,7 @@ fn only_what_is_ours_is_pruned() {
         (clusters(), specs()),
         |(cluster, specs)| {
             let desired = desired(manifests(&specs));
-            let install = cluster.plan(&desired, true, Reconcile::Once).ok();
+            let install = cluster.plan(&desired, true, ReconcilePolicy::Once).ok();
             let uninstall = cluster.plan_goal(Goal::Uninstall { keep: false }).ok();
             for plan in install.iter().chain(&uninstall) {
                 for deletion in plan.prune.iter().flatten() {
@@ -126,7 +126,7 @@ fn nothing_leaks_when_cut_off() {
             for (specs, cut) in [(second, cut), (third, again)] {
                 let desired = desired(manifests(&specs));
                 let plan = cluster
-                    .plan(&desired, true, Reconcile::Once)
+                    .plan(&desired, true, ReconcilePolicy::Once)
                     .expect("nobody else is here");
                 cluster.execute(&plan, cut);
                 for (key, live) in &cluster.live {
@@ -154,7 +154,7 @@ fn the_union_holds_old_and_new() {
         (clusters(), specs()),
         |(cluster, specs)| {
             let desired = desired(manifests(&specs));
-            let plan = cluster.plan(&desired, true, Reconcile::Once);
+            let plan = cluster.plan(&desired, true, ReconcilePolicy::Once);
             prop_assume!(plan.is_ok(), "foreign objects are refused");
             let plan = plan.expect("just seen");
             let holds = |key: &ObjectKey| plan.union.objects.contains_key(key);
@@ -245,7 +245,7 @@ fn inventories() -> impl Strategy<Value = Inventory> {
                 namespace: namespace.map(str::to_owned),
                 name,
             };
-            let mut item = Item::planned(&key.name, version);
+            let mut item = InventoryItem::planned(&key.name, version);
             item.object.state = state;
             item.object.generation = generation;
             (key, item)
@@ -305,9 +305,9 @@ fn order_of_steps_and_deletions() {
         |(cluster, specs)| {
             let desired = desired(manifests(&specs));
             let fresh = Cluster::default()
-                .plan(&desired, true, Reconcile::Once)
+                .plan(&desired, true, ReconcilePolicy::Once)
                 .ok();
-            let later = cluster.plan(&desired, true, Reconcile::Once).ok();
+            let later = cluster.plan(&desired, true, ReconcilePolicy::Once).ok();
             for plan in fresh.iter().chain(&later) {
                 // In which order they are applied is the graph's: see the laws of `order`.
                 let by_key = |a: &Step, b: &Step| a.target.key < b.target.key;
@@ -315,18 +315,18 @@ fn order_of_steps_and_deletions() {
                 let count = plan.steps.len();
                 prop_assert_eq!(count + plan.unchanged.len(), desired.objects.len());
                 // Custom resources go before what runs their controller, and that before what it needs.
-                let group = |rank: Rank| {
+                let group = |rank: ObjectRank| {
                     plan.prune.iter().position(|group| {
-                        group
-                            .iter()
-                            .any(|deletion| Rank::of(&deletion.target.key, None) == rank)
+                        group.iter().any(|deletion| {
+                            ObjectRank::from_object(&deletion.target.key, None) == rank
+                        })
                     })
                 };
                 let order = [
-                    Rank::CustomResources,
-                    Rank::Admission,
-                    Rank::Workloads,
-                    Rank::Identity,
+                    ObjectRank::CustomResources,
+                    ObjectRank::Admission,
+                    ObjectRank::Workloads,
+                    ObjectRank::Identity,
                 ];
                 let groups: Vec<usize> = order.into_iter().filter_map(group).collect();
                 prop_assert!(groups.is_sorted_by(|a, b| a < b), "{:?}", plan.prune);
@@ -348,7 +348,7 @@ fn the_order_of_the_input_does_not_matter() {
         strategy,
         |(cluster, manifests, shuffled)| {
             let text = |manifests| {
-                let plan = cluster.plan(&desired(manifests), true, Reconcile::Once);
+                let plan = cluster.plan(&desired(manifests), true, ReconcilePolicy::Once);
                 plan.map_or_else(|error| error.to_string(), |plan| format!("{plan:?}"))
             };
             prop_assert_eq!(text(manifests), text(shuffled));

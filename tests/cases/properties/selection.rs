@@ -7,7 +7,7 @@ use addons_versions::range::Range;
 use addons_versions::{kubernetes, tolerant};
 use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Constraints};
 use common::catalogue::channel::{self, resolve_manifest};
-use common::catalogue::select::{ClusterFacts, Request, Rules, Selection, select};
+use common::catalogue::select::{ClusterVersions, EntryRequest, Selection, SelectionRules, select};
 use common::catalogue::{Catalogue, Origin};
 use proptest::prelude::*;
 use semver::Version;
@@ -38,15 +38,15 @@ fn entries() -> impl Strategy<Value = Vec<AddonVersion>> {
     prop::collection::vec(entry, 0..8)
 }
 
-fn rules() -> impl Strategy<Value = Rules> {
+fn rules() -> impl Strategy<Value = SelectionRules> {
     prop_oneof![
-        Just(Rules::Auto),
-        Just(Rules::Documented),
-        Just(Rules::Channels)
+        Just(SelectionRules::Auto),
+        Just(SelectionRules::Documented),
+        Just(SelectionRules::Channels)
     ]
 }
 
-fn choose(versions: &[AddonVersion], rules: Rules) -> Selection {
+fn choose(versions: &[AddonVersion], rules: SelectionRules) -> Selection {
     let addon = Addon {
         name: "a".to_owned(),
         versions: versions.to_vec(),
@@ -59,19 +59,24 @@ fn choose(versions: &[AddonVersion], rules: Rules) -> Selection {
     let origin = Origin::Index {
         location: "index".to_owned(),
     };
-    let request = Request {
+    let request = EntryRequest {
         addon: "a",
-        ..Request::default()
+        ..EntryRequest::default()
     };
-    let facts = ClusterFacts {
+    let facts = ClusterVersions {
         kubernetes: Some(Version::new(1, 2, 0)),
         kkp: None,
     };
-    select(&Catalogue::of_spec(&spec, origin), &request, &facts, rules)
+    select(
+        &Catalogue::from_spec(&spec, origin),
+        &request,
+        &facts,
+        rules,
+    )
 }
 
 /// Chosen entry and reasons, without places.
-fn summary(selection: &Selection) -> (Rules, String, BTreeSet<String>) {
+fn summary(selection: &Selection) -> (SelectionRules, String, BTreeSet<String>) {
     let rejections = selection.rejections.iter();
     (
         selection.rules,
@@ -89,7 +94,7 @@ proptest! {
     #[test]
     fn no_text_makes_a_parser_panic(text in text(), version in text()) {
         let version = tolerant::parse(&version).unwrap_or(Version::new(1, 2, 3));
-        let _ = (kubernetes::parse(&text), constraint::version(&text), tolerant::same(&text, "1"));
+        let _ = (kubernetes::parse(&text), constraint::parse_version(&text), tolerant::is_same(&text, "1"));
         if let Ok(range) = Range::parse(&text) {
             let _ = range.matches(&version);
         }
@@ -121,7 +126,7 @@ proptest! {
     #[test]
     fn every_entry_is_accounted_for(entries in entries(), rules in rules()) {
         let selection = choose(&entries, rules);
-        prop_assert!(selection.rules != Rules::Auto);
+        prop_assert!(selection.rules != SelectionRules::Auto);
         let chosen = usize::from(selection.chosen.is_some());
         prop_assert_eq!(selection.rejections.len() + chosen, entries.len());
     }
@@ -133,7 +138,7 @@ proptest! {
             (Just(entries.clone()), Just(entries).prop_shuffle())
         }),
     ) {
-        let (one, other) = (choose(&entries, Rules::Documented), choose(&shuffled, Rules::Documented));
+        let (one, other) = (choose(&entries, SelectionRules::Documented), choose(&shuffled, SelectionRules::Documented));
         let is_tie = |warning: &String| warning.contains("the last one is taken");
         prop_assert_eq!(one.warnings.iter().any(is_tie), other.warnings.iter().any(is_tie));
         if !one.warnings.iter().any(is_tie) {

@@ -1,8 +1,8 @@
 //! Laws of merging and of paths.
 
 use common::values::merge::{Layer, merge};
-use common::values::path::Path;
-use common::values::set::{Grammar, apply, parse};
+use common::values::path::ValuePath;
+use common::values::set::{Grammar, apply_assignments, parse_assignments};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -53,12 +53,12 @@ proptest! {
     #[test]
     fn what_is_set_at_a_path_is_there_and_can_be_removed(mut values in map(), keys in prop::collection::vec("[a-z.\\\\]{1,3}", 1..4), value in json()) {
         let text = keys.iter().map(|key| key.replace('\\', "\\\\").replace('.', "\\.")).collect::<Vec<_>>().join(".");
-        let path = Path::parse(&text).unwrap();
+        let path = ValuePath::parse(&text).unwrap();
         prop_assert_eq!(path.keys(), keys.as_slice());
         prop_assert_eq!(path.to_string(), text);
         if path.set(&mut values, value.clone()).is_ok() {
             prop_assert_eq!(path.get(&values), Some(&value));
-            prop_assert_eq!(values.pointer(&path.pointer()), Some(&value));
+            prop_assert_eq!(values.pointer(&path.to_pointer()), Some(&value));
             prop_assert_eq!(path.remove(&mut values), Some(value));
             prop_assert_eq!(path.get(&values), None);
         }
@@ -68,7 +68,7 @@ proptest! {
     fn any_flag_is_set_or_refused(flag in "([a-b]|[\\[\\].=,{}\\\\0-1]|.){0,20}", mut values in map()) {
         let mut before = values.clone();
         for grammar in [Grammar::Typed, Grammar::Text, Grammar::Json] {
-            let set = parse(grammar, &flag).and_then(|all| apply(&mut values, &all, &[]));
+            let set = parse_assignments(grammar, &flag).and_then(|all| apply_assignments(&mut values, &all, &[]));
             if set.is_err() {
                 prop_assert_eq!(&values, &before);
             }

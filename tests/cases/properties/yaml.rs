@@ -2,8 +2,8 @@
 
 use addons_plan::readiness::assess;
 use common::manifest::digest::digest;
-use common::manifest::parse::{Options, parse};
-use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, documents};
+use common::manifest::parse::{ManifestOptions, parse};
+use common::manifest::yaml::{DuplicateKeys, FloatReading, YamlOptions, documents};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ fn read_everything(bytes: &[u8]) {
     for duplicate_keys in [DuplicateKeys::Error, DuplicateKeys::LastWins] {
         let options = YamlOptions {
             duplicate_keys,
-            floats: Floats::Text,
+            floats: FloatReading::Text,
         };
         for document in documents(bytes, &options) {
             match document {
@@ -90,7 +90,7 @@ fn read_everything(bytes: &[u8]) {
             }
         }
     }
-    let _ = parse(bytes, "any", &Options::default());
+    let _ = parse(bytes, "any", &ManifestOptions::default());
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::{Cluster, ClusterOptions};
-use addons_loops::election::{self, Candidate, Revision};
+use addons_loops::election::{self, ElectionCandidate, LeaderRevision};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -16,9 +16,9 @@ use addons_tests::stage::Stage;
 
 /// A candidate in this process.
 struct Running {
-    candidate: Candidate,
+    candidate: ElectionCandidate,
     cluster: Arc<Cluster>,
-    leads: watch::Receiver<Option<Revision>>,
+    leads: watch::Receiver<Option<LeaderRevision>>,
     task: JoinHandle<()>,
 }
 
@@ -31,7 +31,7 @@ async fn run(stage: &Stage, identity: &str) -> Result<Running> {
         concurrency: 4,
     };
     let cluster = Arc::new(Cluster::new(config, options).await?);
-    let candidate = Candidate {
+    let candidate = ElectionCandidate {
         namespace: stage.namespace.clone(),
         name: "leader".to_owned(),
         identity: identity.to_owned(),
@@ -41,7 +41,7 @@ async fn run(stage: &Stage, identity: &str) -> Result<Running> {
         let (cluster, candidate) = (Arc::clone(&cluster), candidate.clone());
         async move {
             let never = std::future::pending();
-            let (_same, revision) = watch::channel(Revision::Same);
+            let (_same, revision) = watch::channel(LeaderRevision::Same);
             election::run(&cluster, &candidate, revision, &said, never, &|_| {}).await;
         }
     });

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use addons_gotemplate::{Rendered, Template};
-use addons_render::kkp::{Options, RenderError, render};
-use addons_render::package::{File, Package};
+use addons_gotemplate::{RenderedTemplates, TemplateFile};
+use addons_render::kkp::{KkpOptions, RenderError, render};
+use addons_render::package::{Package, PackagedFile};
 use addons_tests::{shared, tally::Tally};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -56,11 +56,11 @@ fn add_on(folder: &Path) -> Vec<(String, String)> {
                     .unwrap()
                     .to_owned();
                 let bytes = std::fs::read(&path).unwrap();
-                files.push(File { path: name, bytes });
+                files.push(PackagedFile { path: name, bytes });
             }
         }
     }
-    let package = Package::folder(files).unwrap();
+    let package = Package::from_folder(files).unwrap();
     let files = package.files().iter();
     files
         .map(|file| {
@@ -76,14 +76,14 @@ fn rendered(
     files: &[(String, String)],
     data: &serde_json::Value,
     registry: Option<&str>,
-) -> Result<Rendered, RenderError> {
-    let templates: Vec<Template<'_>> = files
+) -> Result<RenderedTemplates, RenderError> {
+    let templates: Vec<TemplateFile<'_>> = files
         .iter()
-        .map(|(name, text)| Template { name, text })
+        .map(|(name, text)| TemplateFile { name, text })
         .collect();
-    let options = Options {
+    let options = KkpOptions {
         registry: registry.map(|registry| registry.parse().unwrap()),
-        ..Options::default()
+        ..KkpOptions::default()
     };
     render(&templates, data, &options)
 }

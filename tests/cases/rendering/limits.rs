@@ -7,14 +7,14 @@
     reason = "a test whose input is broken has failed"
 )]
 
-use addons_gotemplate::limits::Limits;
-use addons_gotemplate::{Rendered, Template, TemplateError};
+use addons_gotemplate::limits::TemplateLimits;
+use addons_gotemplate::{RenderedTemplates, TemplateError, TemplateFile};
 use addons_render::kkp::{self, RenderError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Less than the default, so that tests are fast without optimisation.
-pub(crate) const FEW: Limits = Limits {
+pub(crate) const FEW: TemplateLimits = TemplateLimits {
     output: 1 << 20,
     steps: 20_000,
     iterations: 5_000,
@@ -23,16 +23,19 @@ pub(crate) const FEW: Limits = Limits {
 };
 
 /// Renders one file on a thread with a stack of 2 MiB, as those of tokio have.
-pub(crate) fn on_a_small_stack(text: String, limits: Limits) -> Result<Rendered, RenderError> {
+pub(crate) fn on_a_small_stack(
+    text: String,
+    limits: TemplateLimits,
+) -> Result<RenderedTemplates, RenderError> {
     let thread = std::thread::Builder::new().stack_size(2 << 20);
     let run = move || {
-        let template = Template {
+        let template = TemplateFile {
             name: "t.yaml",
             text: &text,
         };
-        let options = kkp::Options {
+        let options = kkp::KkpOptions {
             limits,
-            ..kkp::Options::default()
+            ..kkp::KkpOptions::default()
         };
         kkp::render(&[template], &json!({"l": [1, 2]}), &options)
     };
@@ -41,10 +44,15 @@ pub(crate) fn on_a_small_stack(text: String, limits: Limits) -> Result<Rendered,
 
 /// Expects an error at `line` that says `words`.
 fn refuses(text: impl Into<String>, line: usize, words: &str) {
-    refuses_within(Limits::default(), text, line, words);
+    refuses_within(TemplateLimits::default(), text, line, words);
 }
 
-pub(crate) fn refuses_within(limits: Limits, text: impl Into<String>, line: usize, words: &str) {
+pub(crate) fn refuses_within(
+    limits: TemplateLimits,
+    text: impl Into<String>,
+    line: usize,
+    words: &str,
+) {
     let text = text.into();
     let shown: String = text.chars().take(80).collect();
     let error = on_a_small_stack(text, limits).expect_err(&shown);
@@ -83,12 +91,15 @@ fn nesting_is_bounded_where_it_is_written() {
     );
     refuses("{{ if 1 }}".repeat(20_000), 1, "nested deeper");
     // As deep as allowed, each level with parentheses of its own where the other is at its bottom.
-    let rendered =
-        on_a_small_stack(deep("{{ with 1 }}", "{{ end }}", 99), Limits::default()).unwrap();
+    let rendered = on_a_small_stack(
+        deep("{{ with 1 }}", "{{ end }}", 99),
+        TemplateLimits::default(),
+    )
+    .unwrap();
     assert!(rendered.text.contains('x'));
     let parentheses = format!("{{{{ {}1{} }}}}", "(".repeat(99), ")".repeat(99));
     assert!(
-        on_a_small_stack(parentheses, Limits::default())
+        on_a_small_stack(parentheses, TemplateLimits::default())
             .unwrap()
             .text
             .starts_with('1')
@@ -102,7 +113,7 @@ fn a_long_chain_of_else_if_is_not_nested() {
         .collect();
     let rendered = on_a_small_stack(
         format!("{{{{ if 0 }}}}{branches}{{{{ end }}}}"),
-        Limits::default(),
+        TemplateLimits::default(),
     )
     .unwrap();
     assert!(rendered.text.starts_with("4999"));
@@ -312,17 +323,17 @@ fn data() -> Value {
 
 /// Renders with Go's functions and with KKP's; an error must have a place in the text.
 fn ends_well(text: &str) {
-    let templates = [Template { name: "t", text }; 2];
-    let options = addons_gotemplate::Options {
+    let templates = [TemplateFile { name: "t", text }; 2];
+    let options = addons_gotemplate::TemplateOptions {
         limits: FEW,
-        ..addons_gotemplate::Options::default()
+        ..addons_gotemplate::TemplateOptions::default()
     };
     let data = data();
     let plain = (&data).try_into().unwrap();
     has_place(text, addons_gotemplate::render(&templates, plain, &options));
-    let options = kkp::Options {
+    let options = kkp::KkpOptions {
         limits: FEW,
-        ..kkp::Options::default()
+        ..kkp::KkpOptions::default()
     };
     match kkp::render(&templates, &data, &options) {
         Ok(rendered) => has_place(text, Ok(rendered)),
@@ -331,7 +342,7 @@ fn ends_well(text: &str) {
     }
 }
 
-fn has_place(text: &str, rendered: Result<Rendered, TemplateError>) {
+fn has_place(text: &str, rendered: Result<RenderedTemplates, TemplateError>) {
     match rendered {
         Ok(rendered) => assert_eq!(rendered.starts.len(), 2),
         Err(error) => {

@@ -9,7 +9,7 @@
 
 use addons_gotemplate::sprig::SPRIG;
 use addons_gotemplate::value::Value;
-use addons_gotemplate::{Options, Template, TemplateError, render};
+use addons_gotemplate::{TemplateError, TemplateFile, TemplateOptions, render};
 use addons_render::kkp::{self, RenderError, SEPARATOR};
 use addons_tests::{shared, tally::Tally};
 use serde::Deserialize;
@@ -39,7 +39,7 @@ fn cases() -> Vec<Case> {
 
 /// Renders a case; the text does not include the separator.
 fn answer(case: &Case) -> Result<String, TemplateError> {
-    let template = Template {
+    let template = TemplateFile {
         name: "t",
         text: &case.template,
     };
@@ -49,16 +49,16 @@ fn answer(case: &Case) -> Result<String, TemplateError> {
         "kkp" => return of_kkp(template, &case.data),
         other => panic!("unknown functions {other}"),
     };
-    let options = Options {
+    let options = TemplateOptions {
         functions,
-        ..Options::default()
+        ..TemplateOptions::default()
     };
     let data = Value::try_from(&case.data).unwrap();
     render(&[template], data, &options).map(|rendered| rendered.text)
 }
 
-fn of_kkp(template: Template<'_>, data: &serde_json::Value) -> Result<String, TemplateError> {
-    let rendered = match kkp::render(&[template], data, &kkp::Options::default()) {
+fn of_kkp(template: TemplateFile<'_>, data: &serde_json::Value) -> Result<String, TemplateError> {
+    let rendered = match kkp::render(&[template], data, &kkp::KkpOptions::default()) {
         Ok(rendered) => rendered,
         Err(RenderError::Template(error)) => return Err(error),
         Err(RenderError::Data(error)) => panic!("{error}"),

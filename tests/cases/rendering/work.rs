@@ -1,7 +1,7 @@
 //! Whatever a function reads is charged, as often as it reads it; and a rendering can be stopped.
 
-use addons_gotemplate::Template;
-use addons_gotemplate::limits::Limits;
+use addons_gotemplate::TemplateFile;
+use addons_gotemplate::limits::TemplateLimits;
 use addons_render::kkp;
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use super::limits::{FEW, on_a_small_stack, refuses_within};
 /// trust 5: what costs more than its length: the searches of an expression, letters in a set, entries of a dict, variables.
 #[test]
 fn t05_all_work_is_charged() {
-    let limits = Limits {
+    let limits = TemplateLimits {
         steps: 10_000_000,
         iterations: 1_000_000,
         work: 1 << 23,
@@ -67,7 +67,7 @@ fn variables_and_places_are_charged() {
         .collect();
     let used = "{{ range 15000 }}{{ $a0 }}{{ end }}";
     refuses_within(
-        Limits {
+        TemplateLimits {
             steps: 10_000_000,
             iterations: 100_000,
             ..FEW
@@ -77,7 +77,7 @@ fn variables_and_places_are_charged() {
         "read too much",
     );
     let missing = "{{ .nope }}\n".repeat(30_000);
-    let limits = Limits {
+    let limits = TemplateLimits {
         steps: 10_000_000,
         ..FEW
     };
@@ -87,9 +87,9 @@ fn variables_and_places_are_charged() {
 
 #[test]
 fn a_rendering_can_be_stopped() {
-    let options = kkp::Options::default();
-    options.stop.ask();
-    let template = Template {
+    let options = kkp::KkpOptions::default();
+    options.stop.request_stop();
+    let template = TemplateFile {
         name: "t.yaml",
         text: "{{ range 5 }}{{ . }}{{ end }}",
     };

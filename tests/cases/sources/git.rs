@@ -10,10 +10,10 @@ mod trust;
 
 use std::collections::BTreeMap;
 
-use addons_sources::cache::Cache;
+use addons_sources::cache::SourceCache;
 use addons_sources::credentials::{Credentials, CredentialsError};
 use addons_sources::git::{self, GitError};
-use addons_sources::{Access, FetchedPackage, Reach};
+use addons_sources::{FetchedPackage, Reach, SourceAccess};
 use addons_tests::guard::Folder;
 use anyhow::{Result, ensure};
 use common::api::catalogue::{GitRef, GitSource};
@@ -24,7 +24,7 @@ use kube::core::ObjectMeta;
 
 /// Who fetches, with a cache of their own.
 struct Client {
-    cache: Cache,
+    cache: SourceCache,
     credentials: Option<Credentials>,
     offline: bool,
     ambient: bool,
@@ -36,7 +36,7 @@ impl Client {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let folder = Folder::new("addons-cache-")?;
         Ok(Self {
-            cache: Cache::new(Some(folder.path().join("cache"))),
+            cache: SourceCache::new(Some(folder.path().join("cache"))),
             credentials: None,
             offline: false,
             ambient: false,
@@ -67,7 +67,7 @@ impl Client {
             true => super::typed(remote),
             false => Reach::cluster(),
         };
-        let access = Access {
+        let access = SourceAccess {
             cache: &self.cache,
             offline: self.offline,
             hash: None,

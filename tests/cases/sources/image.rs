@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write as _;
 
-use addons_sources::cache::Cache;
+use addons_sources::cache::SourceCache;
 use addons_sources::credentials::Credentials;
 use addons_sources::image::{ImageFetchError, fetch};
-use addons_sources::{Access, FetchedPackage, Reach};
+use addons_sources::{FetchedPackage, Reach, SourceAccess};
 pub use addons_tests::servers::registry::tar;
 use addons_tests::servers::registry::{Layer, PASSWORD, Registry, USER};
 use anyhow::Result;
@@ -32,7 +32,7 @@ pub const DOCKER: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
 /// Who reads: a cache of its own, and perhaps a Secret.
 pub struct Reader {
-    cache: Cache,
+    cache: SourceCache,
     pub folder: TempDir,
     pub credentials: Option<Credentials>,
     pub offline: bool,
@@ -43,7 +43,7 @@ impl Reader {
     pub fn new() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         Ok(Self {
-            cache: Cache::new(Some(folder.path().join("cache"))),
+            cache: SourceCache::new(Some(folder.path().join("cache"))),
             folder,
             credentials: None,
             offline: false,
@@ -60,8 +60,8 @@ impl Reader {
         })
     }
 
-    pub fn access(&self) -> Access<'_> {
-        Access {
+    pub fn access(&self) -> SourceAccess<'_> {
+        SourceAccess {
             cache: &self.cache,
             offline: self.offline,
             hash: None,

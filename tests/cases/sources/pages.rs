@@ -1,6 +1,6 @@
 //! Lists of registries that come in pages: of tags, and of what refers to a manifest.
 
-use addons_sources::registry::{RegistryClient, RegistryError, reference};
+use addons_sources::registry::{RegistryAccessError, RegistryClient, reference};
 use addons_tests::servers::http::{Answer, Seen, Server};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
@@ -39,7 +39,7 @@ fn registry(pages: usize) -> Result<Server> {
 }
 
 /// How many entries were found, or the error.
-fn outcome<T>(listed: Result<Vec<T>, RegistryError>) -> String {
+fn outcome<T>(listed: Result<Vec<T>, RegistryAccessError>) -> String {
     match listed {
         Ok(entries) => entries.len().to_string(),
         Err(error) => text(&error),

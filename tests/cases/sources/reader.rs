@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use addons_sources::cache::Cache;
+use addons_sources::cache::SourceCache;
 use addons_sources::credentials::Credentials;
 use addons_sources::url::{self, FetchedDocument};
-use addons_sources::{Access, Reach};
+use addons_sources::{Reach, SourceAccess};
 use addons_tests::guard::Folder;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::ANNOTATION_ALLOWED_HOSTS;
@@ -19,7 +19,7 @@ pub const PASSWORD: &str = "hunter2-is-secret";
 /// Somebody.
 pub struct Reader {
     folder: Folder,
-    cache: Cache,
+    cache: SourceCache,
     /// Whether only the cache may be used.
     pub offline: bool,
     /// Whether what they read was named by themselves.
@@ -34,7 +34,7 @@ impl Reader {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let folder = Folder::new("kubectl-addons-reader-")?;
         Ok(Self {
-            cache: Cache::new(Some(folder.path().join("cache"))),
+            cache: SourceCache::new(Some(folder.path().join("cache"))),
             folder,
             offline: false,
             ambient: false,
@@ -54,7 +54,7 @@ impl Reader {
             true => super::typed(location),
             false => Reach::cluster(),
         };
-        let access = Access {
+        let access = SourceAccess {
             cache: &self.cache,
             offline: self.offline,
             hash: None,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use addons_advice::preflight::lifecycle::{Fate, Lifecycle, Release};
+use addons_advice::preflight::lifecycle::{ApiFate, KubernetesRelease, Lifecycle};
 use addons_tests::starter::{HOST, Project, Version, files, recipe};
 use addons_tests::tally::Tally;
 use addons_tests::{binaries, shared};
@@ -65,7 +65,7 @@ fn every_pin_is_that_of_real_bytes() -> Result<()> {
 /// The range of releases that serve every API of a manifest.
 fn needed(manifest: &[u8]) -> Result<String> {
     let table = Lifecycle::default();
-    let mut oldest = Release { major: 1, minor: 0 };
+    let mut oldest = KubernetesRelease { major: 1, minor: 0 };
     for document in documents(manifest, &YamlOptions::default()) {
         let object = document?.value;
         let (Some(version), Some(kind)) = (object["apiVersion"].as_str(), object["kind"].as_str())
@@ -73,12 +73,12 @@ fn needed(manifest: &[u8]) -> Result<String> {
             continue;
         };
         let api = Gvk::new(version, kind);
-        if let Some(Fate::NotYet { introduced }) = table.fate(&api, oldest) {
+        if let Some(ApiFate::NotYet { introduced }) = table.fate(&api, oldest) {
             oldest = introduced;
         }
         let newest = table.fate(&api, table.newest());
         ensure!(
-            !matches!(newest, Some(Fate::Removed { .. })),
+            !matches!(newest, Some(ApiFate::Removed { .. })),
             "{version} {kind} was removed"
         );
     }

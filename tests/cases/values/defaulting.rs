@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use addons_admission::{Facts, Requester, mutate, validate};
+use addons_admission::{AdmissionFacts, Requester, mutate, validate};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
-use common::values::layers::{Layers, Values};
+use common::values::layers::{LayerValues, Layers};
 use serde_json::{Value, json};
 
 fn catalogue(values: Value, template: Value) -> Result<AddonCatalogue> {
@@ -24,15 +24,15 @@ fn catalogue(values: Value, template: Value) -> Result<AddonCatalogue> {
     }))?)
 }
 
-fn facts(catalogue: AddonCatalogue) -> Facts {
-    Facts {
+fn facts(catalogue: AddonCatalogue) -> AdmissionFacts {
+    AdmissionFacts {
         catalogues: vec![Arc::new(catalogue.into())],
-        ..Facts::default()
+        ..AdmissionFacts::default()
     }
 }
 
 /// The object after `/mutate`.
-fn filled(mut object: Value, facts: &Facts) -> Result<Value> {
+fn filled(mut object: Value, facts: &AdmissionFacts) -> Result<Value> {
     let patch = mutate::defaults(&object, None, facts).patch;
     json_patch::patch(&mut object, &patch)?;
     Ok(object)
@@ -48,15 +48,15 @@ fn installation(values: Value) -> Value {
 }
 
 /// The values that are rendered.
-fn rendered(object: &Value, facts: &Facts, secret: Value) -> Result<Value> {
+fn rendered(object: &Value, facts: &AdmissionFacts, secret: Value) -> Result<Value> {
     let object: AddonInstallation = serde_json::from_value(object.clone())?;
     let mut sources = facts.sources();
     let entry = sources
         .next()
         .and_then(|source| source.entries("web").last());
-    let mut layers = Layers::of(entry.context("no entry")?, &object);
-    layers.values_from = vec![Values::of_secret("kubectl-addons", "s", "k", secret)];
-    Ok(layers.merged())
+    let mut layers = Layers::for_installation(entry.context("no entry")?, &object);
+    layers.values_from = vec![LayerValues::from_secret("kubectl-addons", "s", "k", secret)];
+    Ok(layers.merge_all())
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_forged_record_lets_nothing_through() -> Result<()> {
     let mut plain = forged;
     plain["metadata"]["annotations"] = json!({});
     let object: AddonInstallation = serde_json::from_value(plain)?;
-    let verdict = validate::installation(&object, None, &Requester::default(), &facts);
+    let verdict = validate::validate_installation(&object, None, &Requester::default(), &facts);
     let message = verdict.denial().map(|denial| denial.message);
     let expected =
         "spec.values.image: the form has no such field, and the add-on takes no other values";

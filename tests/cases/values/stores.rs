@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use addons_admission::{Facts, mutate};
-use addons_render::package::{File, Package};
+use addons_admission::{AdmissionFacts, mutate};
+use addons_render::package::{Package, PackagedFile};
 use addons_render::text::package_values;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
-use common::catalogue::{Catalogue, Entry};
-use common::values::layers::{Layers, Values};
+use common::catalogue::{Catalogue, CatalogueEntry};
+use common::values::layers::{LayerValues, Layers};
 use common::values::merge::{Layer, merge};
 use common::values::read;
-use common::values::set::{Grammar, apply, parse};
+use common::values::set::{Grammar, apply_assignments, parse_assignments};
 use serde_json::{Value, json};
 
 /// Every store, the weakest first.
@@ -65,29 +65,29 @@ impl Store {
 fn layers(method: &str, stores: &[Store]) -> Result<Layers> {
     let has = |store: Store| stores.contains(&store);
     let (object, entry) = installation(method, stores)?;
-    let mut layers = Layers::of(&entry, &object);
+    let mut layers = Layers::for_installation(&entry, &object);
     if has(Store::Package) {
         let files = [
             ("values.yaml", Store::Package.yaml()),
             ("Chart.yaml", Vec::new()),
         ];
-        let files = files.map(|(path, bytes)| File {
+        let files = files.map(|(path, bytes)| PackagedFile {
             path: path.to_owned(),
             bytes,
         });
-        layers.package = package_values(&Package::folder(files.into())?)?;
+        layers.package = package_values(&Package::from_folder(files.into())?)?;
     }
     for store in [Store::FirstSecret, Store::SecondSecret] {
         if has(store) {
             let values = read(&store.yaml(), "a Secret")?;
-            let values = Values::of_secret("shop", &store.text(), "values", values);
+            let values = LayerValues::from_secret("shop", &store.text(), "values", values);
             layers.values_from.push(values);
         }
     }
     Ok(layers)
 }
 
-fn installation(method: &str, stores: &[Store]) -> Result<(AddonInstallation, Entry)> {
+fn installation(method: &str, stores: &[Store]) -> Result<(AddonInstallation, CatalogueEntry)> {
     let has = |store: Store| stores.contains(&store);
     let mut field = json!({"internalName": "spec.key", "type": "text"});
     if has(Store::Form) {
@@ -107,7 +107,7 @@ fn installation(method: &str, stores: &[Store]) -> Result<(AddonInstallation, En
         "metadata": {"name": "platform", "namespace": "kubectl-addons"},
         "spec": {"addons": [{"name": "web", "versions": [version]}]},
     }))?;
-    let mut entries = Catalogue::of_objects(std::slice::from_ref(&catalogue)).entries;
+    let mut entries = Catalogue::from_objects(std::slice::from_ref(&catalogue)).entries;
     let entry = entries.pop().context("no entry")?;
     let mut object = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1",
@@ -118,9 +118,9 @@ fn installation(method: &str, stores: &[Store]) -> Result<(AddonInstallation, En
     if let Some(written) = written(stores)? {
         object["spec"]["values"] = written;
     }
-    let facts = Facts {
+    let facts = AdmissionFacts {
         catalogues: vec![Arc::new(catalogue.into())],
-        ..Facts::default()
+        ..AdmissionFacts::default()
     };
     let patch = mutate::defaults(&object, None, &facts).patch;
     json_patch::patch(&mut object, &patch)?;
@@ -140,7 +140,7 @@ fn written(stores: &[Store]) -> Result<Option<Value>> {
     if stores.contains(&Store::Flag) {
         let text = Store::Flag.text();
         let flag = format!("spec.key={text},spec.{text}=true");
-        apply(&mut values, &parse(Grammar::Typed, &flag)?, &[])?;
+        apply_assignments(&mut values, &parse_assignments(Grammar::Typed, &flag)?, &[])?;
     }
     Ok((values != json!({})).then_some(values))
 }
@@ -158,7 +158,7 @@ fn each_store_wins_over_those_before_it() -> Result<()> {
                 .collect();
             let last = *stores.last().context("no store")?;
             let layers = layers(method, &stores)?;
-            let merged = layers.merged();
+            let merged = layers.merge_all();
             ensure!(
                 merged["spec"]["key"] == last.text(),
                 "{method} {stores:?}: {merged}"
@@ -206,7 +206,7 @@ fn explains(layers: &Layers, stores: &[Store], last: Store) -> Result<()> {
         expected.pop();
     }
     ensure!(over == expected, "{over:?} instead of {expected:?}");
-    let text = serde_json::to_string(&explained)? + &layers.masked().to_string();
+    let text = serde_json::to_string(&explained)? + &layers.merge_masked().to_string();
     let secrets = [Store::FirstSecret, Store::SecondSecret];
     for secret in secrets.map(Store::text) {
         let told = text.contains(&format!("\"key\":\"{secret}\""));

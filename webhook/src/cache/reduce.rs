@@ -6,7 +6,7 @@ use std::sync::Arc;
 use addons_admission::NamespaceFacts;
 use addons_admission::listed::CatalogueFacts;
 use addons_admission::recorded::InstallationFacts;
-use addons_admission::rules::size::too_many;
+use addons_admission::rules::size::check_entry_count;
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::{
@@ -22,15 +22,19 @@ use kube::Resource as _;
 use kube::core::PartialObjectMeta;
 use tracing::{error, warn};
 
-use super::stored::Stored;
+use super::stored::StoredObject;
 use crate::follow::key;
 
 /// Reduces a catalogue. One that cannot be read counts as missing, so references to it are denied.
-pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
-    let listed = AddonCatalogueSpec::listed(object.spec());
-    if let Some(problem) = listed.as_ref().ok().and_then(|listed| too_many(*listed)) {
+pub fn reduce_catalogue(object: StoredObject) -> Option<Arc<CatalogueFacts>> {
+    let listed = AddonCatalogueSpec::count_entries(object.spec());
+    if let Some(problem) = listed
+        .as_ref()
+        .ok()
+        .and_then(|listed| check_entry_count(*listed))
+    {
         error!(
-            catalogue = name(&object),
+            catalogue = log_name(&object),
             why = problem.message,
             "a stored catalogue is too large: its entries are unknown"
         );
@@ -47,8 +51,8 @@ pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
         }
         Err(error) => {
             error!(
-                catalogue = name(&object),
-                why = why(&object, &error),
+                catalogue = log_name(&object),
+                why = unreadable_reason(&object, &error),
                 "a stored catalogue cannot be read: its entries are unknown"
             );
             None
@@ -58,11 +62,11 @@ pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
 
 /// Reduces an installation that is core or refers to catalogues; no rule needs others. If it cannot be read, the facts for guards are
 /// kept.
-pub fn installation(object: Stored) -> Option<Arc<InstallationFacts>> {
+pub fn reduce_installation(object: StoredObject) -> Option<Arc<InstallationFacts>> {
     let spec = AddonInstallationSpec::read(object.spec());
     if let Some(unreadable) = &spec.unreadable {
         error!(
-            installation = name(&object),
+            installation = log_name(&object),
             why = unreadable.to_string(),
             "a stored installation cannot be read: only its guards hold"
         );
@@ -85,11 +89,11 @@ pub fn installation(object: Stored) -> Option<Arc<InstallationFacts>> {
 }
 
 /// Reduces a policy. While one cannot be read, no one can install (semantics 19.6).
-pub fn policy(object: Stored) -> Option<Arc<AddonPolicy>> {
+pub fn reduce_policy(object: StoredObject) -> Option<Arc<AddonPolicy>> {
     let spec = entrance::from_str(object.spec()).unwrap_or_else(|error| {
         error!(
-            policy = name(&object),
-            why = why(&object, &error),
+            policy = log_name(&object),
+            why = unreadable_reason(&object, &error),
             "a stored policy cannot be read: no one may install while it is there"
         );
         AddonPolicySpec {
@@ -104,7 +108,7 @@ pub fn policy(object: Stored) -> Option<Arc<AddonPolicy>> {
 }
 
 /// Returns namespace and name, for the log.
-fn name(object: &Stored) -> String {
+fn log_name(object: &StoredObject) -> String {
     let (namespace, name) = key(object);
     match namespace.as_str() {
         "" => name,
@@ -113,12 +117,12 @@ fn name(object: &Stored) -> String {
 }
 
 /// Returns why a spec cannot be read, without quoting it.
-fn why(object: &Stored, error: &serde_json::Error) -> String {
-    entrance::reason(object.spec().as_bytes(), error, MAX_STORED_DEPTH)
+fn unreadable_reason(object: &StoredObject, error: &serde_json::Error) -> String {
+    entrance::describe_refusal(object.spec().as_bytes(), error, MAX_STORED_DEPTH)
 }
 
 /// Returns the facts about a namespace; `None` for most namespaces. Labels are kept if installations are executed there.
-pub fn marks(
+pub fn reduce_namespace(
     namespace: PartialObjectMeta<Namespace>,
     system_namespace: &str,
 ) -> Option<NamespaceFacts> {
@@ -149,7 +153,7 @@ pub fn marks(
 /// Returns the KKP version that a namespace names. One that cannot be read counts as unknown here, and is an error of the plugin.
 fn kkp_version(metadata: &ObjectMeta) -> Option<semver::Version> {
     let namespace = metadata.name.as_deref().unwrap_or_default();
-    let version = kkp::version(namespace, metadata.annotations.as_ref()?);
+    let version = kkp::read_kkp_version(namespace, metadata.annotations.as_ref()?);
     version
         .inspect_err(
             |error| warn!(%error, "the version of KKP is unknown: every constraint on it matches"),

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 /// The spec stays text and managed fields are skipped, so that one object that cannot be read, however deep it nests, does not stop the
 /// whole watch: [`common::entrance`].
 #[derive(Clone, Debug, Deserialize)]
-pub struct Stored {
+pub struct StoredObject {
     /// The metadata fields that verdicts read.
     #[serde(deserialize_with = "object::metadata")]
     pub metadata: ObjectMeta,
@@ -31,23 +31,23 @@ pub struct Stored {
 fn of_inventory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Status {
+    struct StoredStatus {
         inventory: Vec<InventoryGroup>,
     }
     let text = Box::<RawValue>::deserialize(deserializer)?;
-    let status: Status = entrance::outline(text.get().as_bytes()).unwrap_or_default();
+    let status: StoredStatus = entrance::read_outline(text.get().as_bytes()).unwrap_or_default();
     let found = namespaces(&status.inventory).map(str::to_owned);
     Ok(found.collect())
 }
 
-impl Stored {
+impl StoredObject {
     /// Returns the text of the spec.
     pub fn spec(&self) -> &str {
         self.spec.as_ref().map_or("null", |spec| spec.get())
     }
 }
 
-impl kube::Resource for Stored {
+impl kube::Resource for StoredObject {
     type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::follow;
 
-fn stored(namespace: &str, name: &str, spec: Value) -> Stored {
+fn stored(namespace: &str, name: &str, spec: Value) -> StoredObject {
     serde_json::from_value(json!({
         "metadata": {"namespace": namespace, "name": name, "managedFields": [{"manager": "m"}]},
         "spec": spec,
@@ -24,7 +24,10 @@ fn namespace(metadata: Value) -> PartialObjectMeta<Namespace> {
 }
 
 /// What is kept of objects, by namespace and name.
-fn reduced<K: kube::Resource, T>(objects: Vec<K>, reduce: fn(K) -> Option<T>) -> BTreeMap<Key, T> {
+fn reduced<K: kube::Resource, T>(
+    objects: Vec<K>,
+    reduce: fn(K) -> Option<T>,
+) -> BTreeMap<NamespacedKey, T> {
     let kept = objects.into_iter().filter_map(|object| {
         let key = follow::key(&object);
         Some((key, reduce(object)?))
@@ -32,31 +35,34 @@ fn reduced<K: kube::Resource, T>(objects: Vec<K>, reduce: fn(K) -> Option<T>) ->
     kept.collect()
 }
 
-fn list(installations: Vec<Stored>) -> Change {
-    Change::Installation(Event::Listed(reduced(installations, reduce::installation)))
+fn list(installations: Vec<StoredObject>) -> CacheChange {
+    CacheChange::Installation(FollowedEvent::Listed(reduced(
+        installations,
+        reduce::reduce_installation,
+    )))
 }
 
 /// A mirror in which everything was listed, with these installations.
-fn listed(installations: Vec<Stored>) -> Mirror {
+fn listed(installations: Vec<StoredObject>) -> Mirror {
     let mut mirror = Mirror::default();
     for change in [
         list(installations),
-        Change::Catalogue(Event::Listed(BTreeMap::new())),
-        Change::Namespace(Event::Listed(BTreeMap::new())),
-        Change::Policy(Event::Listed(BTreeMap::new())),
-        Change::Version(semver::Version::new(1, 36, 3)),
+        CacheChange::Catalogue(FollowedEvent::Listed(BTreeMap::new())),
+        CacheChange::Namespace(FollowedEvent::Listed(BTreeMap::new())),
+        CacheChange::Policy(FollowedEvent::Listed(BTreeMap::new())),
+        CacheChange::Version(semver::Version::new(1, 36, 3)),
     ] {
         assert!(
-            mirror.facts(&Settings::default()).is_none(),
+            mirror.facts(&AdmissionSettings::default()).is_none(),
             "complete too early"
         );
-        assert!(mirror.take(change));
+        assert!(mirror.apply(change));
     }
     mirror
 }
 
 fn names(mirror: &Mirror) -> Vec<String> {
-    let facts = mirror.facts(&Settings::default()).unwrap();
+    let facts = mirror.facts(&AdmissionSettings::default()).unwrap();
     facts
         .installations
         .iter()
@@ -69,17 +75,18 @@ fn facts_are_published_when_everything_was_listed_and_follow_changes() {
     let web = || stored("n", "web", json!({"addonRef": {"name": "web"}}));
     let mut mirror = listed(vec![web()]);
     let dns = || stored("n", "dns", json!({"addonRef": {"name": "dns"}}));
-    let changed =
-        |object: Stored, copy| Change::Installation(Event::Changed(follow::key(&object), copy));
-    assert!(mirror.take(changed(dns(), reduce::installation(dns()))));
+    let changed = |object: StoredObject, copy| {
+        CacheChange::Installation(FollowedEvent::Changed(follow::key(&object), copy))
+    };
+    assert!(mirror.apply(changed(dns(), reduce::reduce_installation(dns()))));
     assert_eq!(names(&mirror), ["dns", "web"]);
-    assert!(mirror.take(changed(web(), None)));
+    assert!(mirror.apply(changed(web(), None)));
     assert_eq!(names(&mirror), ["dns"]);
     // Neither makes new facts.
-    assert!(!mirror.take(changed(web(), None)));
-    assert!(!mirror.take(Change::Installation(Event::Bookmark)));
+    assert!(!mirror.apply(changed(web(), None)));
+    assert!(!mirror.apply(CacheChange::Installation(FollowedEvent::Bookmark)));
     // A new list replaces the old copies.
-    assert!(mirror.take(list(vec![web()])));
+    assert!(mirror.apply(list(vec![web()])));
     assert_eq!(names(&mirror), ["web"]);
 }
 
@@ -93,7 +100,7 @@ fn what_cannot_be_read_keeps_its_guards_and_stops_nothing() {
         ),
         stored("n", "odd", json!(7)),
     ]);
-    let facts = mirror.facts(&Settings::default()).unwrap();
+    let facts = mirror.facts(&AdmissionSettings::default()).unwrap();
     let found: Vec<(bool, &str)> = facts
         .installations
         .iter()
@@ -120,8 +127,11 @@ fn what_nests_too_deep_stops_no_list() {
         item("b", keyed),
         item("c", "{}")
     );
-    let list: kube::core::ObjectList<Stored> = serde_json::from_str(&text).unwrap();
-    let read = list.items.into_iter().filter_map(reduce::installation);
+    let list: kube::core::ObjectList<StoredObject> = serde_json::from_str(&text).unwrap();
+    let read = list
+        .items
+        .into_iter()
+        .filter_map(reduce::reduce_installation);
     let read: Vec<_> = read.collect();
     assert_eq!(read.len(), 3);
     for record in &read {
@@ -129,7 +139,7 @@ fn what_nests_too_deep_stops_no_list() {
         assert_eq!(record.addon.name, "web");
     }
     let event = format!(r#"{{"type":"MODIFIED","object":{}}}"#, item("a", &deep));
-    let event: kube::api::WatchEvent<Stored> = serde_json::from_str(&event).unwrap();
+    let event: kube::api::WatchEvent<StoredObject> = serde_json::from_str(&event).unwrap();
     assert!(matches!(event, kube::api::WatchEvent::Modified(_)));
 }
 
@@ -144,7 +154,7 @@ fn the_entry_and_the_target_namespace_of_what_cannot_be_read_stay_guarded() {
     let mut of_index = dns.clone();
     of_index["addonRef"] = json!({"name": "dns", "index": "https://a.example.test"});
     let mirror = listed(vec![stored("n", "a", dns), stored("n", "b", of_index)]);
-    let facts = mirror.facts(&Settings::default()).unwrap();
+    let facts = mirror.facts(&AdmissionSettings::default()).unwrap();
     let [dns, of_index] = &facts.installations[..] else {
         panic!("{:?}", facts.installations);
     };
@@ -158,7 +168,7 @@ fn the_entry_and_the_target_namespace_of_what_cannot_be_read_stay_guarded() {
 
 #[test]
 fn of_the_status_of_core_the_namespaces_of_its_objects_are_kept() {
-    let of = |is_core: bool| -> Stored {
+    let of = |is_core: bool| -> StoredObject {
         let inventory = json!([
             {"version": "v1", "kind": "ConfigMap", "namespace": "a", "objects": [{"name": "x"}]},
             {"version": "v1", "kind": "Namespace", "objects": [{"name": "b"}]},
@@ -169,10 +179,10 @@ fn of_the_status_of_core_the_namespaces_of_its_objects_are_kept() {
         }))
         .unwrap()
     };
-    let kept = reduce::installation(of(true)).unwrap();
+    let kept = reduce::reduce_installation(of(true)).unwrap();
     let found: Vec<&str> = kept.namespaces.iter().map(String::as_str).collect();
     assert_eq!(found, ["a", "b"]);
-    let kept = reduce::installation(of(false)).unwrap();
+    let kept = reduce::reduce_installation(of(false)).unwrap();
     assert!(kept.namespaces.is_empty());
 }
 
@@ -182,7 +192,7 @@ fn of_what_is_not_core_only_references_to_catalogues_are_kept() {
     let of = |reference: Value| {
         let values = json!({"a": "x".repeat(1 << 20)});
         let spec = json!({"addonRef": reference, "values": values});
-        reduce::installation(stored("n", "web", spec))
+        reduce::reduce_installation(stored("n", "web", spec))
     };
     let kept = of(json!({"name": "web", "version": "1"})).unwrap();
     let expected = InstallationFacts {
@@ -201,7 +211,7 @@ fn a_catalogue_that_lists_too_much_is_not_read() {
     let of = |count: usize| {
         let versions = vec![json!({"version": "1", "source": {}}); count];
         let spec = json!({"addons": [{"name": "web", "versions": versions}]});
-        reduce::catalogue(stored(SYSTEM_NAMESPACE, "large", spec))
+        reduce::reduce_catalogue(stored(SYSTEM_NAMESPACE, "large", spec))
     };
     assert!(of(10_000).is_some());
     assert!(of(10_001).is_none());
@@ -213,9 +223,9 @@ fn of_namespaces_only_marks_are_kept() {
     let changed = |metadata| {
         let namespace = namespace(metadata);
         let key = follow::key(&namespace);
-        Change::Namespace(Event::Changed(
+        CacheChange::Namespace(FollowedEvent::Changed(
             key,
-            reduce::marks(namespace, SYSTEM_NAMESPACE),
+            reduce::reduce_namespace(namespace, SYSTEM_NAMESPACE),
         ))
     };
     for metadata in [
@@ -230,9 +240,9 @@ fn of_namespaces_only_marks_are_kept() {
             "annotations": {ANNOTATION_KKP_VERSION: "v2.28.3"},
         }),
     ] {
-        mirror.take(changed(metadata));
+        mirror.apply(changed(metadata));
     }
-    let facts = mirror.facts(&Settings::default()).unwrap();
+    let facts = mirror.facts(&AdmissionSettings::default()).unwrap();
     assert_eq!(facts.cluster.kkp, Some(semver::Version::new(2, 28, 3)));
     let kept: Vec<&str> = facts.namespaces.keys().map(String::as_str).collect();
     assert_eq!(kept, ["deleting", "going", SYSTEM_NAMESPACE, "local"]);
@@ -242,14 +252,19 @@ fn of_namespaces_only_marks_are_kept() {
     assert!(
         facts.is_local("local") && facts.is_local("kubectl-addons") && !facts.is_local("other")
     );
-    mirror.take(changed(json!({"name": "local"})));
-    let facts = mirror.facts(&Settings::default()).unwrap();
+    mirror.apply(changed(json!({"name": "local"})));
+    let facts = mirror.facts(&AdmissionSettings::default()).unwrap();
     assert!(!facts.is_local("local"));
 }
 
 #[test]
 fn a_policy_that_cannot_be_read_lets_no_one_install() {
-    let read = |spec: Value| reduce::policy(stored("", "p", spec)).unwrap().spec.clone();
+    let read = |spec: Value| {
+        reduce::reduce_policy(stored("", "p", spec))
+            .unwrap()
+            .spec
+            .clone()
+    };
     let spec = read(json!({"action": "Warn", "allowed": {"catalogues": ["a"]}}));
     assert_eq!((spec.action, spec.installers), (PolicyAction::Warn, None));
     let spec = read(json!({"action": "Perhaps"}));

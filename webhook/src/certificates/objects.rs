@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use certs::inject::{CONFIGURATION, Configuration};
-use certs::shared::{Data, Shared};
+use certs::inject::{CONFIGURATION, InjectedConfiguration};
+use certs::shared::{SecretData, SharedAuthorities};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -19,7 +19,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tracing::debug;
 use zeroize::Zeroizing;
 
-use crate::follow::{Event, Follower};
+use crate::follow::{FollowedEvent, Follower};
 
 /// The name of the Secret (`deploy/base`).
 pub const SECRET: &str = "addons-webhook-ca";
@@ -29,32 +29,32 @@ const MANAGER: &str = "addons-webhook";
 const QUIET: Duration = Duration::from_secs(300);
 
 /// Reads and writes the objects that the webhook may write.
-pub struct Objects {
+pub struct CertificateObjects {
     client: Client,
     namespace: String,
 }
 
 /// Changes of the two configurations.
-pub struct Changes(Receiver<Event<()>>);
+pub struct ConfigurationChanges(Receiver<FollowedEvent<()>>);
 
 /// The Secret as it was read, and its content.
-pub struct Stored {
+pub struct StoredSecret {
     secret: Secret,
-    data: Data,
+    data: SecretData,
     /// The usable part of the content.
-    pub shared: Shared,
+    pub shared: SharedAuthorities,
 }
 
 /// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Write {
+pub enum WriteOutcome {
     /// The write succeeded.
     Done,
     /// Another client wrote in between: the object has to be read again.
     Lost,
 }
 
-impl Objects {
+impl CertificateObjects {
     /// Uses the namespace in which the webhook runs.
     pub fn new(client: Client, namespace: &str) -> Self {
         let namespace = namespace.to_owned();
@@ -62,7 +62,7 @@ impl Objects {
     }
 
     /// Reads the Secret, and creates an empty one if it does not exist.
-    pub async fn secret(&self, now: Timestamp) -> kube::Result<Stored> {
+    pub async fn read_secret(&self, now: Timestamp) -> kube::Result<StoredSecret> {
         let secrets = Api::<Secret>::namespaced(self.client.clone(), &self.namespace);
         let mut secret = match secrets.get_opt(SECRET).await? {
             Some(secret) => secret,
@@ -78,11 +78,11 @@ impl Objects {
             }
         };
         let data = secret.data.take().unwrap_or_default().into_iter();
-        let data: Data = data
+        let data: SecretData = data
             .map(|(key, value)| (key, Zeroizing::new(value.0)))
             .collect();
-        let shared = Shared::read(&data, now);
-        Ok(Stored {
+        let shared = SharedAuthorities::read(&data, now);
+        Ok(StoredSecret {
             secret,
             data,
             shared,
@@ -93,9 +93,9 @@ impl Objects {
     pub async fn store(
         &self,
         mut secret: Secret,
-        before: &Data,
-        shared: &Shared,
-    ) -> kube::Result<Write> {
+        before: &SecretData,
+        shared: &SharedAuthorities,
+    ) -> kube::Result<WriteOutcome> {
         let secrets = Api::<Secret>::namespaced(self.client.clone(), &self.namespace);
         let data = shared.write(before).into_iter();
         let data = data.map(|(key, value)| (key, ByteString(value.to_vec())));
@@ -104,11 +104,13 @@ impl Objects {
             field_manager: Some(MANAGER.to_owned()),
             ..PostParams::default()
         };
-        settle(secrets.replace(SECRET, &params, &secret).await)
+        to_write_outcome(secrets.replace(SECRET, &params, &secret).await)
     }
 
     /// Reads the configurations that exist.
-    pub async fn configurations(&self) -> kube::Result<Vec<(ApiResource, Configuration)>> {
+    pub async fn read_configurations(
+        &self,
+    ) -> kube::Result<Vec<(ApiResource, InjectedConfiguration)>> {
         let mut found = Vec::new();
         for resource in [
             ApiResource::erase::<MutatingWebhookConfiguration>(&()),
@@ -117,14 +119,17 @@ impl Objects {
             let api = Api::<DynamicObject>::all_with(self.client.clone(), &resource);
             if let Some(object) = api.get_opt(CONFIGURATION).await? {
                 let object = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
-                found.push((resource, Configuration::read(&object, &self.namespace)));
+                found.push((
+                    resource,
+                    InjectedConfiguration::read(&object, &self.namespace),
+                ));
             }
         }
         Ok(found)
     }
 
     /// Sends a patch of a configuration, if it is still the one that was read.
-    pub async fn patch(&self, resource: &ApiResource, patch: Value) -> kube::Result<Write> {
+    pub async fn patch(&self, resource: &ApiResource, patch: Value) -> kube::Result<WriteOutcome> {
         let api = Api::<DynamicObject>::all_with(self.client.clone(), resource);
         let patch = serde_json::from_value(patch).map_err(kube::Error::SerdeError)?;
         let params = PatchParams {
@@ -132,65 +137,68 @@ impl Objects {
             ..PatchParams::default()
         };
         let patch = Patch::Json::<()>(patch);
-        settle(api.patch(CONFIGURATION, &params, &patch).await)
+        to_write_outcome(api.patch(CONFIGURATION, &params, &patch).await)
     }
 
     /// Watches the configurations in the background, for as long as the receiver exists.
-    pub fn changes(&self) -> Changes {
+    pub fn watch_configurations(&self) -> ConfigurationChanges {
         let (sender, changes) = channel(1);
-        let mutating = follow::<MutatingWebhookConfiguration>(
+        let mutating = follow_configuration::<MutatingWebhookConfiguration>(
             self.client.clone(),
             "mutatingwebhookconfigurations",
             sender.clone(),
         );
-        let validating = follow::<ValidatingWebhookConfiguration>(
+        let validating = follow_configuration::<ValidatingWebhookConfiguration>(
             self.client.clone(),
             "validatingwebhookconfigurations",
             sender,
         );
         tokio::spawn(async { tokio::join!(mutating, validating) });
-        Changes(changes)
+        ConfigurationChanges(changes)
     }
 }
 
-impl Changes {
+impl ConfigurationChanges {
     /// Waits until one of the configurations changes; `None` if they are no longer watched.
     pub async fn next(&mut self) -> Option<()> {
         loop {
             match self.0.recv().await? {
-                Event::Bookmark => {}
-                Event::Listed(_) | Event::Changed(..) => return Some(()),
+                FollowedEvent::Bookmark => {}
+                FollowedEvent::Listed(_) | FollowedEvent::Changed(..) => return Some(()),
             }
         }
     }
 }
 
-impl Stored {
+impl StoredSecret {
     /// Returns the Secret, its data, and the usable part of the data.
-    pub fn into_parts(self) -> (Secret, Data, Shared) {
+    pub fn into_parts(self) -> (Secret, SecretData, SharedAuthorities) {
         (self.secret, self.data, self.shared)
     }
 }
 
 /// Converts the result of a write. A conflict with another write is not an error.
-fn settle<T>(result: kube::Result<T>) -> kube::Result<Write> {
+fn to_write_outcome<T>(result: kube::Result<T>) -> kube::Result<WriteOutcome> {
     match result {
-        Ok(_) => Ok(Write::Done),
+        Ok(_) => Ok(WriteOutcome::Done),
         Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {
             debug!(
                 code = status.code,
                 message = status.message,
                 "a write was lost"
             );
-            Ok(Write::Lost)
+            Ok(WriteOutcome::Lost)
         }
         Err(error) => Err(error),
     }
 }
 
 /// Follows one of the configurations. Only the fact that it changes matters.
-async fn follow<K>(client: Client, resource: &'static str, sender: Sender<Event<()>>)
-where
+async fn follow_configuration<K>(
+    client: Client,
+    resource: &'static str,
+    sender: Sender<FollowedEvent<()>>,
+) where
     K: Resource<DynamicType = ()> + Clone + Debug,
 {
     let follower = Follower {
@@ -199,9 +207,9 @@ where
         name: Some(CONFIGURATION),
         reduce: |_| Some(()),
         weigh: |()| 0,
-        most: 0,
-        change: |event| event,
-        quiet: QUIET,
+        max_weight: 0,
+        to_message: |event| event,
+        max_silence: QUIET,
         sender,
     };
     follower.run().await;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::*;
-use crate::cache::{Change, Stored, reduce};
+use crate::cache::{CacheChange, StoredObject, reduce};
 use common::api::installation::AddonInstallation;
 
 type Line = Result<Frame<Bytes>, Infallible>;
@@ -30,7 +30,10 @@ enum Reply {
 }
 
 /// The followed installations, and what was asked for.
-fn follow(replies: Vec<Reply>, quiet: Duration) -> (Receiver<Change>, Arc<Mutex<Vec<String>>>) {
+fn follow(
+    replies: Vec<Reply>,
+    quiet: Duration,
+) -> (Receiver<CacheChange>, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (seen, replies) = (Arc::clone(&asked), Mutex::new(VecDeque::from(replies)));
     let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -54,13 +57,13 @@ fn follow(replies: Vec<Reply>, quiet: Duration) -> (Receiver<Change>, Arc<Mutex<
     let (sender, receiver) = channel(16);
     let follower = Follower {
         resource: "addoninstallations",
-        api: Api::<Stored>::all_with(Client::new(service, "default"), &resource),
+        api: Api::<StoredObject>::all_with(Client::new(service, "default"), &resource),
         name: None,
-        reduce: reduce::installation,
+        reduce: reduce::reduce_installation,
         weigh: |_| 1,
-        most: 3,
-        change: Change::Installation,
-        quiet,
+        max_weight: 3,
+        to_message: CacheChange::Installation,
+        max_silence: quiet,
         sender,
     };
     tokio::spawn(follower.run());
@@ -97,19 +100,19 @@ fn list(version: &str, more: &str, names: &[&str]) -> Reply {
 }
 
 /// `listed a b`, `changed a`, `gone a`, `bookmark`.
-async fn heard(changes: &mut Receiver<Change>) -> String {
+async fn heard(changes: &mut Receiver<CacheChange>) -> String {
     let change = timeout(Duration::from_secs(30), changes.recv()).await;
-    let Ok(Some(Change::Installation(event))) = change else {
+    let Ok(Some(CacheChange::Installation(event))) = change else {
         panic!("nothing of the installations is heard");
     };
     match event {
-        Event::Listed(all) => {
+        FollowedEvent::Listed(all) => {
             let names: Vec<&str> = all.keys().map(|(_, name)| name.as_str()).collect();
             format!("listed {}", names.join(" "))
         }
-        Event::Changed((_, name), Some(_)) => format!("changed {name}"),
-        Event::Changed((_, name), None) => format!("gone {name}"),
-        Event::Bookmark => "bookmark".to_owned(),
+        FollowedEvent::Changed((_, name), Some(_)) => format!("changed {name}"),
+        FollowedEvent::Changed((_, name), None) => format!("gone {name}"),
+        FollowedEvent::Bookmark => "bookmark".to_owned(),
     }
 }
 

@@ -8,8 +8,9 @@ use super::*;
 fn a_panic_is_counted_and_a_denial_with_the_uid() {
     let review = br#"{"request": {"uid": "the-uid", "operation": "CREATE",
         "kind": {"kind": "x"}, "resource": {"resource": "x"}}}"#;
-    let request = Request::from_slice(review).unwrap();
-    let answer = Judged::settle(Task::Mutate, &request, || panic!("on purpose"));
+    let request = ReviewRequest::from_slice(review).unwrap();
+    let answer =
+        ValidatedReview::from_validation(ReviewTask::Mutate, &request, || panic!("on purpose"));
     assert_eq!(answer.status, StatusCode::OK);
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
     let response = &body["response"];
@@ -17,9 +18,9 @@ fn a_panic_is_counted_and_a_denial_with_the_uid() {
         (&response["uid"], &response["allowed"]),
         (&json!("the-uid"), &json!(false))
     );
-    let metrics = Metrics::new();
+    let metrics = WebhookMetrics::new();
     answer.record(&metrics);
-    let metrics = metrics.text().unwrap();
+    let metrics = metrics.encode_text().unwrap();
     assert!(
         metrics.contains("refused_total{reason=\"panic\"} 1"),
         "{metrics}"
@@ -57,12 +58,13 @@ fn no_body_uses_up_the_stack_of_a_worker() {
     let work = move || {
         for body in bodies {
             for task in [
-                Task::Mutate,
-                Task::Validate,
-                Task::CoreSets,
-                Task::Clusters { is_entitled: true },
+                ReviewTask::Mutate,
+                ReviewTask::Validate,
+                ReviewTask::CoreSets,
+                ReviewTask::Clusters { is_entitled: true },
             ] {
-                let judged = Judged::of(task, &Facts::default(), body.as_bytes());
+                let judged =
+                    ValidatedReview::from_body(task, &AdmissionFacts::default(), body.as_bytes());
                 assert!(judged.status != StatusCode::INTERNAL_SERVER_ERROR);
             }
         }

@@ -4,7 +4,7 @@ mod core_sets;
 mod encrypted;
 pub mod rig;
 
-use certs::reload::Poll;
+use certs::reload::ReloadOutcome;
 use serde_json::json;
 use std::io::Write as _;
 
@@ -225,7 +225,11 @@ async fn what_waits_for_a_turn_delays_nothing_else_and_gets_a_retry_after() {
     let here = std::net::IpAddr::from([127, 0, 0, 1]);
     let mut turns = Vec::new();
     for _ in 0..2 {
-        let turn = served.state.work.take(here, Duration::from_secs(1)).await;
+        let turn = served
+            .state
+            .thread_turns
+            .take(here, Duration::from_secs(1))
+            .await;
         turns.push(turn.unwrap());
     }
     let mut large = core_deletion();
@@ -283,7 +287,10 @@ async fn a_rotated_certificate_is_served_to_new_connections_while_old_ones_go_on
     })
     .await;
     let new_pem = issue(served.dir.path(), 2);
-    assert!(matches!(served.reloader.poll(now()), Poll::Swapped));
+    assert!(matches!(
+        served.reloader.poll(now()),
+        ReloadOutcome::Swapped
+    ));
     client(move || {
         let mut fresh = connect(address, &new_pem);
         assert_eq!(post(&mut fresh, "/validate", &core_deletion()).status, 200);

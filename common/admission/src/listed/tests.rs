@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::fixtures::{catalogue, core_installation, facts, installation, requester};
 use crate::rules::catalogue::lost_to_others;
 use crate::validate;
-use crate::{Facts, mutate};
+use crate::{AdmissionFacts, mutate};
 use common::api::catalogue::AddonCatalogue;
 
 thread_local! {
@@ -40,7 +40,7 @@ fn source_of(addons: usize) -> AddonCatalogue {
     catalogue("large", json!(all))
 }
 
-fn known(addons: usize) -> Facts {
+fn known(addons: usize) -> AdmissionFacts {
     let mut facts = facts(vec![source_of(addons)]);
     let mut core = core_installation("dns");
     core.spec.addon_ref.name = "addon-1".to_owned();
@@ -64,29 +64,29 @@ fn ten_thousand_entries_cost_a_verdict_no_more_than_ten() {
     let mut less = other.clone();
     less.spec.addons.clear();
     let system = Some("kubectl-addons");
-    type Judge<'a> = &'a dyn Fn(&Facts);
+    type Judge<'a> = &'a dyn Fn(&AdmissionFacts);
     let judges: [(&str, usize, Judge<'_>); 7] = [
         ("an installation", 10, &|facts| {
-            let verdict = validate::installation(&web, None, &who, facts);
+            let verdict = validate::validate_installation(&web, None, &who, facts);
             assert!(verdict.problems.is_empty(), "{verdict:?}");
         }),
         ("one of a version", 10, &|facts| {
-            let verdict = validate::installation(&by_version, None, &who, facts);
+            let verdict = validate::validate_installation(&by_version, None, &who, facts);
             assert!(verdict.problems.is_empty(), "{verdict:?}");
         }),
         ("its defaults", 10, &|facts| {
             assert!(!mutate::defaults(&object, system, facts).patch.0.is_empty());
         }),
         ("a new catalogue", 0, &|facts| {
-            let verdict = validate::catalogue(&other, None, &who, facts);
+            let verdict = validate::validate_catalogue(&other, None, &who, facts);
             assert!(verdict.problems.is_empty(), "{verdict:?}");
         }),
         ("a changed one", 0, &|facts| {
-            let verdict = validate::catalogue(&less, Some(&other), &who, facts);
+            let verdict = validate::validate_catalogue(&less, Some(&other), &who, facts);
             assert!(verdict.problems.is_empty(), "{verdict:?}");
         }),
         ("a deleted one", 0, &|facts| {
-            let verdict = validate::catalogue_deletion(&other, &who, facts);
+            let verdict = validate::validate_catalogue_deletion(&other, &who, facts);
             assert!(verdict.problems.is_empty(), "{verdict:?}");
         }),
         ("what it lost", 0, &|facts| {

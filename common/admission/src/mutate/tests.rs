@@ -6,7 +6,7 @@ use super::*;
 use crate::fixtures::{catalogue, facts, installation_json, source};
 
 /// One add-on by helm with values and a form, and one plain manifest.
-fn with_values() -> Facts {
+fn with_values() -> AdmissionFacts {
     facts(vec![catalogue(
         "platform",
         json!([
@@ -26,7 +26,7 @@ fn with_values() -> Facts {
     )])
 }
 
-fn patched(object: &Value, facts: &Facts) -> (Value, Patch) {
+fn patched(object: &Value, facts: &AdmissionFacts) -> (Value, Patch) {
     let patch = defaults(object, None, facts).patch;
     let mut new = object.clone();
     json_patch::patch(&mut new, &patch).unwrap();
@@ -60,8 +60,9 @@ fn everything_missing_is_filled_once() {
             },
         })
     );
-    let record = Record::parse(new["metadata"]["annotations"][ANNOTATION_DEFAULTED].as_str());
-    let text = record.text().unwrap();
+    let record =
+        DefaultsRecord::parse(new["metadata"]["annotations"][ANNOTATION_DEFAULTED].as_str());
+    let text = record.to_annotation().unwrap();
     for pointer in ["/spec/replicas", "/image/registry", "/image/tag"] {
         assert!(text.contains(pointer), "{text}");
     }
@@ -108,7 +109,10 @@ fn values_that_nothing_is_filled_into_are_not_read() {
     // Deeper than serde_json reads.
     let deep = "[".repeat(200) + &"]".repeat(200);
     let text = object.to_string().replace("\"@\"", &deep);
-    let patch = Written::read(&text).unwrap().defaults(None, &facts).patch;
+    let patch = WrittenInstallation::read(&text)
+        .unwrap()
+        .defaults(None, &facts)
+        .patch;
     let paths: Vec<String> = patch.0.iter().map(|one| one.path().to_string()).collect();
     let values: Vec<&String> = paths
         .iter()
@@ -238,7 +242,7 @@ fn the_writer_is_recorded_where_the_change_is_judged() {
             "object": new, "oldObject": old,
         }});
         let bytes = serde_json::to_vec(&review).unwrap();
-        let patch = mutate(&Request::from_slice(&bytes).unwrap(), &facts).patch;
+        let patch = mutate(&ReviewRequest::from_slice(&bytes).unwrap(), &facts).patch;
         let mut patched = new.clone();
         json_patch::patch(&mut patched, &patch).unwrap();
         let found = patched["metadata"]["annotations"][ANNOTATION_WRITTEN_BY].as_str();
@@ -330,7 +334,7 @@ fn only_installations_that_are_made_or_changed_are_patched() {
             "object": new, "oldObject": old,
         }});
         let bytes = serde_json::to_vec(&review).unwrap();
-        let patch = mutate(&Request::from_slice(&bytes).unwrap(), &facts).patch;
+        let patch = mutate(&ReviewRequest::from_slice(&bytes).unwrap(), &facts).patch;
         assert_eq!(
             !patch.0.is_empty(),
             wanted,

@@ -10,11 +10,11 @@ use serde_json::{Error, Map, Value};
 use common::entrance;
 
 /// An installation as it was written.
-pub(super) struct Written<'a> {
+pub(super) struct WrittenInstallation<'a> {
     /// The metadata.
-    pub(super) metadata: Metadata<'a>,
+    pub(super) metadata: InstallationMetadata<'a>,
     /// The spec.
-    pub(super) spec: Spec<'a>,
+    pub(super) spec: WrittenSpec<'a>,
     /// The text of the spec.
     pub(super) text: &'a str,
 }
@@ -22,7 +22,7 @@ pub(super) struct Written<'a> {
 /// The fields of the metadata that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Metadata<'a> {
+pub(super) struct InstallationMetadata<'a> {
     /// The namespace, if the object names one.
     #[serde(default)]
     pub(super) namespace: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Metadata<'a> {
 /// The fields of the spec that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Spec<'a> {
+pub(super) struct WrittenSpec<'a> {
     /// The reference, which may be invalid.
     #[serde(default, borrow)]
     pub(super) addon_ref: Option<&'a RawValue>,
@@ -54,37 +54,37 @@ pub(super) struct Spec<'a> {
     values_from: Option<&'a RawValue>,
 }
 
-impl<'a> Written<'a> {
+impl<'a> WrittenInstallation<'a> {
     /// Reads an object.
     ///
     /// # Errors
     /// The metadata or the spec is not an object, or has a field twice.
     pub(super) fn read(object: &'a str) -> Result<Self, Error> {
         #[derive(Deserialize)]
-        struct Object<'a> {
+        struct WrittenParts<'a> {
             #[serde(borrow)]
             metadata: &'a RawValue,
             #[serde(borrow)]
             spec: &'a RawValue,
         }
-        let Object { metadata, spec } = entrance::outline(object.as_bytes())?;
+        let WrittenParts { metadata, spec } = entrance::read_outline(object.as_bytes())?;
         Ok(Self {
-            metadata: fields(metadata)?,
-            spec: fields(spec)?,
+            metadata: read_fields(metadata)?,
+            spec: read_fields(spec)?,
             text: spec.get(),
         })
     }
 }
 
-impl<'a> Metadata<'a> {
+impl<'a> InstallationMetadata<'a> {
     /// Returns whether deletion has begun.
-    pub(super) fn is_going(&self) -> bool {
+    pub(super) fn is_being_deleted(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
 
     /// Returns the annotations, if there are any.
     pub(super) fn annotations(&self) -> Option<BTreeMap<String, &'a RawValue>> {
-        fields(self.annotations?).ok()
+        read_fields(self.annotations?).ok()
     }
 
     /// Returns the text of an annotation.
@@ -93,12 +93,12 @@ impl<'a> Metadata<'a> {
     }
 }
 
-impl Spec<'_> {
+impl WrittenSpec<'_> {
     /// Returns whether reference and values equal those of `other` (semantics 4).
-    pub(super) fn asks_for_the_same(&self, other: &Self) -> bool {
-        is_same(self.addon_ref, other.addon_ref)
-            && is_same(self.values_from, other.values_from)
-            && is_same(self.values, other.values)
+    pub(super) fn has_same_content(&self, other: &Self) -> bool {
+        is_same_json(self.addon_ref, other.addon_ref)
+            && is_same_json(self.values_from, other.values_from)
+            && is_same_json(self.values, other.values)
     }
 
     /// Returns the values of these keys.
@@ -115,7 +115,7 @@ impl Spec<'_> {
         entrance::check_values(values.get()).map_err(Error::custom)?;
         let values: BTreeMap<String, &RawValue> = match keys.is_empty() {
             true => BTreeMap::new(),
-            false => fields(values)?,
+            false => read_fields(values)?,
         };
         let wanted = values.into_iter().filter(|(key, _)| keys.contains(key));
         let read = wanted.map(|(key, text)| Ok((key, entrance::from_str(text.get())?)));
@@ -124,15 +124,15 @@ impl Spec<'_> {
 }
 
 /// Reads the fields of an object. Derived code alone would accept a list as well.
-fn fields<'a, T: Deserialize<'a>>(object: &'a RawValue) -> Result<T, Error> {
+fn read_fields<'a, T: Deserialize<'a>>(object: &'a RawValue) -> Result<T, Error> {
     if !object.get().starts_with('{') {
         return Err(Error::custom("an object is expected"));
     }
-    entrance::outline(object.get().as_bytes())
+    entrance::read_outline(object.get().as_bytes())
 }
 
 /// Returns whether two texts are equal as JSON.
-fn is_same(a: Option<&RawValue>, b: Option<&RawValue>) -> bool {
+fn is_same_json(a: Option<&RawValue>, b: Option<&RawValue>) -> bool {
     let (Some(a), Some(b)) = (a, b) else {
         return a.is_none() && b.is_none();
     };

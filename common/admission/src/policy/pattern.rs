@@ -4,18 +4,18 @@ use common::image::Image;
 
 /// Returns whether `host` (`HOST[:PORT]`, `SCHEME://BUCKET`) matches `pattern` (`HOST[:PORT]`, `*.DOMAIN[:PORT]`, `SCHEME://BUCKET`). A
 /// pattern without a port matches every port, as in the annotation of credentials.
-pub(super) fn is_host(pattern: &str, host: &str) -> bool {
+pub(super) fn matches_host(pattern: &str, host: &str) -> bool {
     if pattern.contains("://") || host.contains("://") {
         return pattern == host;
     }
     let (wanted, wanted_port) = split_port(pattern);
     let (name, port) = split_port(host);
-    is_name(wanted, name) && wanted_port.is_none_or(|wanted| port == Some(wanted))
+    matches_name(wanted, name) && wanted_port.is_none_or(|wanted| port == Some(wanted))
 }
 
 /// Returns whether the registry of `image` matches `pattern` (`HOST[:PORT][/PATH]`, `*.DOMAIN[:PORT][/PATH]`). A port is part of a
 /// registry's name, so a pattern without a port does not match a registry with one.
-pub(super) fn is_registry(pattern: &str, image: &str) -> bool {
+pub(super) fn matches_registry(pattern: &str, image: &str) -> bool {
     let Ok(image) = Image::parse(image) else {
         return false;
     };
@@ -30,11 +30,11 @@ pub(super) fn is_registry(pattern: &str, image: &str) -> bool {
         let rest = image.repository.strip_prefix(path);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    is_name(wanted, name) && wanted_port == port && path.is_none_or(is_below)
+    matches_name(wanted, name) && wanted_port == port && path.is_none_or(is_below)
 }
 
 /// Returns whether `name` equals `wanted`, or is below the domain of `*.DOMAIN`. A domain is not below itself.
-fn is_name(wanted: &str, name: &str) -> bool {
+fn matches_name(wanted: &str, name: &str) -> bool {
     let Some(domain) = wanted.strip_prefix("*.") else {
         return wanted == name;
     };
@@ -83,7 +83,7 @@ mod tests {
             ("*", "git.example.com", false),
             ("", "git.example.com", false),
         ] {
-            assert_eq!(is_host(pattern, host), expected, "{pattern} {host}");
+            assert_eq!(matches_host(pattern, host), expected, "{pattern} {host}");
         }
     }
 
@@ -109,7 +109,11 @@ mod tests {
             ("registry.example.com", "REGISTRY.example.com/a", true),
             ("docker.io", "not an image", false),
         ] {
-            assert_eq!(is_registry(pattern, image), expected, "{pattern} {image}");
+            assert_eq!(
+                matches_registry(pattern, image),
+                expected,
+                "{pattern} {image}"
+            );
         }
     }
 }

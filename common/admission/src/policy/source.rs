@@ -2,17 +2,17 @@
 
 use url::Url;
 
-use super::Candidate;
-use common::address::is_plain;
+use super::PolicyCandidate;
+use common::address::is_safe_argument;
 use common::api::catalogue::SourceKind;
 use common::catalogue::channel::resolve_manifest;
-use common::catalogue::{Entry, Origin};
+use common::catalogue::{CatalogueEntry, Origin};
 use common::image::Image;
 use common::registry::Registry;
 
 /// A place that something is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SourcePlace {
     /// `HOST[:PORT]` in lower case, or `SCHEME://BUCKET`.
     Host(String),
     /// The reader's own machine.
@@ -23,32 +23,32 @@ pub(super) enum Place {
 
 /// Something that is read, and from where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ReadFrom {
+pub(super) struct SourceRead {
     /// The field of the installation that leads there.
     pub(super) field: &'static str,
     /// What is read, for messages: `the index`, `web 1.2.0`.
     pub(super) what: String,
     /// The place that it is read from.
-    pub(super) place: Place,
+    pub(super) place: SourcePlace,
 }
 
 /// Returns everything that is read for a candidate, as far as known. Inline content of a catalogue is not read from anywhere.
-pub(super) fn read_from(candidate: &Candidate<'_>) -> Vec<ReadFrom> {
+pub(super) fn list_reads(candidate: &PolicyCandidate<'_>) -> Vec<SourceRead> {
     let spec = &candidate.installation.spec;
     let reference = &spec.addon_ref;
     let mut all = Vec::new();
     if let Some(index) = &reference.index {
-        all.push(ReadFrom {
+        all.push(SourceRead {
             field: "spec.addonRef.index",
             what: "the index".to_owned(),
-            place: of_location(index),
+            place: location_place(index),
         });
     }
     if reference.directory.is_some() {
-        all.push(ReadFrom {
+        all.push(SourceRead {
             field: "spec.addonRef.directory",
             what: "a directory".to_owned(),
-            place: Place::Machine,
+            place: SourcePlace::Machine,
         });
         return all;
     }
@@ -56,8 +56,8 @@ pub(super) fn read_from(candidate: &Candidate<'_>) -> Vec<ReadFrom> {
         return all;
     };
     let registry = spec.registry.as_deref().or(entry.registry.as_deref());
-    if let Some(place) = of_entry(entry, registry) {
-        all.push(ReadFrom {
+    if let Some(place) = entry_place(entry, registry) {
+        all.push(SourceRead {
             field: "spec.addonRef",
             what: format!("{} {}", entry.addon, entry.version.version)
                 .trim_end()
@@ -69,89 +69,89 @@ pub(super) fn read_from(candidate: &Candidate<'_>) -> Vec<ReadFrom> {
 }
 
 /// Returns where the source of an entry is read, after its rewrite to a private registry.
-fn of_entry(entry: &Entry, registry: Option<&str>) -> Option<Place> {
+fn entry_place(entry: &CatalogueEntry, registry: Option<&str>) -> Option<SourcePlace> {
     if matches!(*entry.origin, Origin::Directory { .. }) {
-        return Some(Place::Machine);
+        return Some(SourcePlace::Machine);
     }
     let mut source = entry.version.source.clone();
     if let Some(registry) = registry {
         let moved = registry.parse::<Registry>().ok();
         match moved.and_then(|registry| registry.rewrite_source(&source).ok()) {
             Some(moved) => source = moved.source,
-            None => return Some(Place::Unreadable),
+            None => return Some(SourcePlace::Unreadable),
         }
     }
     Some(match source.kind() {
         Ok(SourceKind::Inline(_)) => return None,
-        Ok(SourceKind::Git(git)) => of_git(&git.remote),
-        Ok(SourceKind::Docker(docker)) => of_image(&docker.image),
+        Ok(SourceKind::Git(git)) => git_place(&git.remote),
+        Ok(SourceKind::Docker(docker)) => image_place(&docker.image),
         Ok(SourceKind::Helm(helm)) => match helm.url.strip_prefix("oci://") {
-            Some(path) => of_image(path),
-            None => of_location(&helm.url),
+            Some(path) => image_place(path),
+            None => location_place(&helm.url),
         },
         Ok(SourceKind::Url(url)) => {
             let base = entry.base_url.as_deref().unwrap_or_default();
             match resolve_manifest(base, &url.manifest) {
-                Ok(location) => of_location(&location),
-                Err(_) => Place::Unreadable,
+                Ok(location) => location_place(&location),
+                Err(_) => SourcePlace::Unreadable,
             }
         }
         // The schema refuses such a source, and so does the fetcher.
-        Err(_) => Place::Unreadable,
+        Err(_) => SourcePlace::Unreadable,
     })
 }
 
 /// Returns the place of a URL, or of a path on the reader's machine.
-fn of_location(location: &str) -> Place {
+fn location_place(location: &str) -> SourcePlace {
     let Some((_, rest)) = location.split_once("://") else {
-        return Place::Machine;
+        return SourcePlace::Machine;
     };
     let is_plain = |c: char| c.is_ascii_graphic() && c != '\\';
     let Some(url) = Url::parse(location)
         .ok()
         .filter(|_| rest.chars().all(is_plain))
     else {
-        return Place::Unreadable;
+        return SourcePlace::Unreadable;
     };
     let bucket = url.host_str().unwrap_or_default();
     let host = bucket.to_ascii_lowercase();
     match url.scheme() {
-        "file" => Place::Machine,
-        _ if host.is_empty() => Place::Unreadable,
-        scheme @ ("s3" | "gs") => Place::Host(format!("{scheme}://{bucket}")),
-        "az" | "azure" => Place::Host(format!("az://{bucket}")),
+        "file" => SourcePlace::Machine,
+        _ if host.is_empty() => SourcePlace::Unreadable,
+        scheme @ ("s3" | "gs") => SourcePlace::Host(format!("{scheme}://{bucket}")),
+        "az" | "azure" => SourcePlace::Host(format!("az://{bucket}")),
         "http" | "https" | "ssh" => {
             let port = url
                 .port()
                 .filter(|port| !(url.scheme() == "ssh" && *port == 22));
-            Place::Host(port.map_or(host.clone(), |port| format!("{host}:{port}")))
+            SourcePlace::Host(port.map_or(host.clone(), |port| format!("{host}:{port}")))
         }
-        _ => Place::Unreadable,
+        _ => SourcePlace::Unreadable,
     }
 }
 
 /// Returns the place of a URL, of `USER@HOST:PATH`, or of a path on the reader's machine.
-fn of_git(remote: &str) -> Place {
+fn git_place(remote: &str) -> SourcePlace {
     if remote.contains("://") {
-        return of_location(remote);
+        return location_place(remote);
     }
     let Some((authority, _)) = remote
         .split_once(':')
         .filter(|(before, _)| !before.contains('/'))
     else {
-        return Place::Machine;
+        return SourcePlace::Machine;
     };
     let host = authority.rsplit('@').next().unwrap_or_default();
-    if !is_plain(host) {
-        return Place::Unreadable;
+    if !is_safe_argument(host) {
+        return SourcePlace::Unreadable;
     }
-    Place::Host(host.to_ascii_lowercase())
+    SourcePlace::Host(host.to_ascii_lowercase())
 }
 
-fn of_image(image: &str) -> Place {
+fn image_place(image: &str) -> SourcePlace {
     match Image::parse(image) {
-        Ok(image) => Place::Host(image.host.to_ascii_lowercase()),
-        Err(_) => Place::Unreadable,
+        Ok(image) => SourcePlace::Host(image.host.to_ascii_lowercase()),
+        Err(_) => SourcePlace::Unreadable,
     }
 }
 
@@ -163,15 +163,15 @@ mod tests {
     use crate::fixtures::catalogue;
     use common::catalogue::Catalogue;
 
-    fn host(text: &str) -> Option<Place> {
-        Some(Place::Host(text.to_owned()))
+    fn host(text: &str) -> Option<SourcePlace> {
+        Some(SourcePlace::Host(text.to_owned()))
     }
 
-    fn entry(base: &str, source: &Value) -> Entry {
+    fn entry(base: &str, source: &Value) -> CatalogueEntry {
         let versions = json!([{"version": "1.0.0", "source": source}]);
         let mut object = catalogue("c", json!([{"name": "web", "versions": versions}]));
         object.spec.base_url = Some(base.to_owned());
-        Catalogue::of_objects(&[object]).entries.remove(0)
+        Catalogue::from_objects(&[object]).entries.remove(0)
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
                 host("git.example.com"),
             ),
             (git("git@git.example.com:r"), host("git.example.com")),
-            (git("/srv/r"), Some(Place::Machine)),
+            (git("/srv/r"), Some(SourcePlace::Machine)),
             (
                 json!({"docker": {"image": "ghcr.io/a/b:1"}}),
                 host("ghcr.io"),
@@ -203,12 +203,12 @@ mod tests {
             ),
             (url("s3://Bucket/a.yaml"), host("s3://Bucket")),
             (url("azure://box/a.yaml"), host("az://box")),
-            (url("file:///a.yaml"), Some(Place::Machine)),
+            (url("file:///a.yaml"), Some(SourcePlace::Machine)),
             (url("a.yaml"), host("base.example.com")),
             (json!({"inline": {"manifest": ""}}), None),
         ] {
             let entry = entry("https://base.example.com/c/index.yaml", &source);
-            assert_eq!(of_entry(&entry, None), expected, "{source}");
+            assert_eq!(entry_place(&entry, None), expected, "{source}");
         }
     }
 
@@ -217,10 +217,10 @@ mod tests {
         let image = json!({"docker": {"image": "a/b:1"}});
         for (registry, expected) in [
             ("mirror.example.com/x", host("mirror.example.com")),
-            ("mirror", Some(Place::Unreadable)),
+            ("mirror", Some(SourcePlace::Unreadable)),
         ] {
             let entry = entry("", &image);
-            assert_eq!(of_entry(&entry, Some(registry)), expected, "{registry}");
+            assert_eq!(entry_place(&entry, Some(registry)), expected, "{registry}");
         }
     }
 
@@ -242,7 +242,7 @@ mod tests {
             "ftp://base.example.com/a",
         ] {
             let entry = entry(base, &json!({"url": {"manifest": manifest}}));
-            let place = of_entry(&entry, None);
+            let place = entry_place(&entry, None);
             assert_ne!(place, host("base.example.com"), "{manifest}");
         }
         for remote in [
@@ -252,7 +252,11 @@ mod tests {
             "base.example.com@evil.test:r",
             "base.example.com/../r",
         ] {
-            assert_ne!(Some(of_git(remote)), host("base.example.com"), "{remote}");
+            assert_ne!(
+                Some(git_place(remote)),
+                host("base.example.com"),
+                "{remote}"
+            );
         }
     }
 }

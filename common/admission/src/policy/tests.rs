@@ -20,14 +20,14 @@ fn enforced(field: &str, allowed: Value) -> AddonPolicy {
     )
 }
 
-fn entry(catalogue_name: &str, support: Value, source: Value) -> Entry {
+fn entry(catalogue_name: &str, support: Value, source: Value) -> CatalogueEntry {
     let versions = json!([{"version": "1.0.0", "source": source}]);
     let addon = json!({"name": "web", "support": support, "versions": versions});
     let object = catalogue(catalogue_name, json!([addon]));
-    Catalogue::of_objects(&[object]).entries.remove(0)
+    Catalogue::from_objects(&[object]).entries.remove(0)
 }
 
-fn inline(catalogue_name: &str) -> Entry {
+fn inline(catalogue_name: &str) -> CatalogueEntry {
     entry(
         catalogue_name,
         Value::Null,
@@ -35,9 +35,9 @@ fn inline(catalogue_name: &str) -> Entry {
     )
 }
 
-fn of_index(location: &str) -> Entry {
+fn of_index(location: &str) -> CatalogueEntry {
     let location = location.to_owned();
-    Entry {
+    CatalogueEntry {
         origin: Arc::new(Origin::Index { location }),
         ..inline("any")
     }
@@ -48,7 +48,7 @@ struct Case {
     reference: Value,
     more: Value,
     labels: BTreeMap<String, String>,
-    entry: Option<Entry>,
+    entry: Option<CatalogueEntry>,
     images: Option<BTreeSet<String>>,
     requester: Option<Requester>,
 }
@@ -67,7 +67,7 @@ impl Default for Case {
 }
 
 impl Case {
-    fn of(entry: Entry) -> Self {
+    fn of(entry: CatalogueEntry) -> Self {
         Self {
             entry: Some(entry),
             ..Self::default()
@@ -76,7 +76,7 @@ impl Case {
 
     fn judged(&self, policies: &[AddonPolicy]) -> Verdict {
         let installation = installation("team", "web", self.reference.clone(), self.more.clone());
-        let candidate = Candidate {
+        let candidate = PolicyCandidate {
             installation: &installation,
             labels: &self.labels,
             entry: self.entry.as_ref(),
@@ -84,7 +84,7 @@ impl Case {
             requester: self.requester.as_ref(),
         };
         let mut verdict = Verdict::default();
-        judge(policies, &candidate, &mut verdict);
+        evaluate(policies, &candidate, &mut verdict);
         verdict
     }
 
@@ -234,7 +234,7 @@ fn every_policy_has_to_allow_and_each_acts_as_it_says() {
     let policies = [policy("strict", strict), policy("lax", lax)];
     let of = |name: &str| {
         let verdict = Case::of(inline(name)).judged(&policies);
-        let lines: Vec<String> = verdict.breaches.iter().map(Breach::line).collect();
+        let lines: Vec<String> = verdict.breaches.iter().map(Breach::to_audit_line).collect();
         (verdict.problems.len(), verdict.warnings.len(), lines)
     };
     let (enforce, warn) = (

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use json_patch::Patch;
 use serde::Serialize;
 
-use super::{API_VERSION, KIND, Request};
+use super::{API_VERSION, KIND, ReviewRequest};
 use crate::policy::Breach;
 use crate::verdict::{Denial, Verdict};
 
@@ -24,16 +24,16 @@ const TYPICAL_PATCH: usize = 512;
 pub struct Response {
     api_version: &'static str,
     kind: &'static str,
-    response: Answer,
+    response: ResponseBody,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct ResponseBody {
     uid: String,
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status>,
+    status: Option<DenialStatus>,
     /// Set together with `patch_type`, or not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
@@ -46,18 +46,18 @@ struct Answer {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Status {
+struct DenialStatus {
     status: &'static str,
     code: u16,
     reason: &'static str,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<Details>,
+    details: Option<DenialDetails>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Details {
+struct DenialDetails {
     retry_after_seconds: u32,
 }
 
@@ -68,7 +68,7 @@ impl Response {
         Self {
             api_version: API_VERSION,
             kind: KIND,
-            response: Answer {
+            response: ResponseBody {
                 uid: uid.to_owned(),
                 allowed: true,
                 status: None,
@@ -100,7 +100,7 @@ impl Response {
     pub fn failed(uid: &str, code: u16, reason: &'static str, message: &str) -> Self {
         let mut response = Self::allowed(uid);
         response.response.allowed = false;
-        response.response.status = Some(Status {
+        response.response.status = Some(DenialStatus {
             status: "Failure",
             code,
             reason,
@@ -112,10 +112,10 @@ impl Response {
 
     /// Returns a denial because there is no verdict now. The API server tells the client to try again after `seconds`.
     #[must_use]
-    pub fn later(uid: &str, message: &str, seconds: u32) -> Self {
+    pub fn retry_later(uid: &str, message: &str, seconds: u32) -> Self {
         let mut response = Self::failed(uid, 429, "TooManyRequests", message);
         if let Some(status) = &mut response.response.status {
-            status.details = Some(Details {
+            status.details = Some(DenialDetails {
                 retry_after_seconds: seconds,
             });
         }
@@ -124,10 +124,10 @@ impl Response {
 
     /// Returns the response to `request` with `verdict`.
     #[must_use]
-    pub fn judged(request: &Request<'_>, verdict: &Verdict) -> Self {
+    pub fn from_verdict(request: &ReviewRequest<'_>, verdict: &Verdict) -> Self {
         let mut response = Self::allowed(&request.uid);
         let answer = &mut response.response;
-        answer.warnings = warnings(&verdict.warnings);
+        answer.warnings = accepted_warnings(&verdict.warnings);
         if !verdict.lifted.is_empty() {
             let rules: Vec<&str> = verdict.lifted.iter().map(|lifted| lifted.rule).collect();
             answer
@@ -135,14 +135,14 @@ impl Response {
                 .insert("break-glass", rules.join(","));
         }
         if !verdict.breaches.is_empty() {
-            let lines: Vec<String> = verdict.breaches.iter().map(Breach::line).collect();
+            let lines: Vec<String> = verdict.breaches.iter().map(Breach::to_audit_line).collect();
             answer
                 .audit_annotations
                 .insert("policies", lines.join(", "));
         }
         if let Some(denial) = verdict.denial() {
             answer.allowed = false;
-            answer.status = Some(status(denial));
+            answer.status = Some(denial_status(denial));
         }
         response
     }
@@ -169,8 +169,8 @@ impl Response {
 
 /// Returns the status of a denial, without details: if a 422 lists causes, kubectl prints them instead of the message, and the user does
 /// not see which webhook denied the request.
-fn status(denial: Denial) -> Status {
-    Status {
+fn denial_status(denial: Denial) -> DenialStatus {
+    DenialStatus {
         status: "Failure",
         code: denial.code,
         reason: denial.reason,
@@ -180,7 +180,7 @@ fn status(denial: Denial) -> Status {
 }
 
 /// Returns the warnings that the API server passes on: without control characters, and within its limits.
-fn warnings(all: &[String]) -> Vec<String> {
+fn accepted_warnings(all: &[String]) -> Vec<String> {
     let mut left = MAX_WARNINGS;
     let mut kept = Vec::new();
     for warning in all {

@@ -4,7 +4,7 @@ use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::verdict::{Problem, Verdict};
+use crate::verdict::{AdmissionProblem, Verdict};
 
 fn review(uid: Value) -> Vec<u8> {
     let review = json!({"apiVersion": API_VERSION, "kind": KIND, "request": {
@@ -24,9 +24,9 @@ fn json_of(response: &Response) -> Value {
 #[test]
 fn a_request_is_read() {
     let bytes = review(json!("u-\u{e9}-\"1"));
-    let request = Request::from_slice(&bytes).unwrap();
+    let request = ReviewRequest::from_slice(&bytes).unwrap();
     assert_eq!(request.uid, "u-\u{e9}-\"1");
-    assert_eq!(request.operation, Operation::Delete);
+    assert_eq!(request.operation, AdmissionOperation::Delete);
     assert_eq!(request.requester().groups, ["a", "b"]);
     assert!(request.object.is_none_or(|object| object.get() == "null"));
     assert_eq!(request.old_object.unwrap().get(), r#"{"a":1}"#);
@@ -49,7 +49,7 @@ fn what_cannot_be_read_is_answered_with_the_uid_where_there_is_one() {
             Some("u"),
         ),
     ] {
-        let error = Request::from_slice(body).unwrap_err();
+        let error = ReviewRequest::from_slice(body).unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
         let found = match &error {
             ReviewError::Unreadable { uid, .. } => Some(uid.as_str()),
@@ -57,9 +57,9 @@ fn what_cannot_be_read_is_answered_with_the_uid_where_there_is_one() {
         };
         assert_eq!(found, uid, "{error}");
     }
-    assert!(Request::from_slice(&review(json!(""))).is_err());
+    assert!(ReviewRequest::from_slice(&review(json!(""))).is_err());
     let deep = [b"{\"request\":".repeat(100_000), b"1".to_vec()].concat();
-    assert!(Request::from_slice(&deep).is_err());
+    assert!(ReviewRequest::from_slice(&deep).is_err());
 }
 
 #[test]
@@ -85,24 +85,24 @@ fn a_patch_is_base64_and_comes_with_its_type_or_not_at_all() {
 #[test]
 fn a_denial_has_code_reason_and_all_problems_in_its_message() {
     let bytes = review(json!("u"));
-    let request = Request::from_slice(&bytes).unwrap();
-    let judged = |problems: Vec<Problem>| {
+    let request = ReviewRequest::from_slice(&bytes).unwrap();
+    let judged = |problems: Vec<AdmissionProblem>| {
         let verdict = Verdict {
             problems,
             ..Verdict::default()
         };
-        json_of(&Response::judged(&request, &verdict))["response"].clone()
+        json_of(&Response::from_verdict(&request, &verdict))["response"].clone()
     };
     assert_eq!(judged(vec![]), json!({"uid": "u", "allowed": true}));
     assert_eq!(
-        judged(vec![Problem::forbidden("r", "spec.a", "not\nyou")]),
+        judged(vec![AdmissionProblem::forbidden("r", "spec.a", "not\nyou")]),
         json!({"uid": "u", "allowed": false, "status": {
             "status": "Failure", "code": 403, "reason": "Forbidden", "message": "spec.a: not you"}})
     );
     assert_eq!(
         judged(vec![
-            Problem::invalid("r", "spec.a", "x"),
-            Problem::invalid("r", "", "y")
+            AdmissionProblem::invalid("r", "spec.a", "x"),
+            AdmissionProblem::invalid("r", "", "y")
         ]),
         json!({"uid": "u", "allowed": false, "status": {
             "status": "Failure", "code": 422, "reason": "Invalid", "message": "2 problems: spec.a: x; y"}})
@@ -112,13 +112,13 @@ fn a_denial_has_code_reason_and_all_problems_in_its_message() {
 #[test]
 fn warnings_are_cut_as_the_api_server_cuts_them_and_break_glass_is_audited() {
     let bytes = review(json!("u"));
-    let request = Request::from_slice(&bytes).unwrap();
+    let request = ReviewRequest::from_slice(&bytes).unwrap();
     let verdict = Verdict {
         warnings: std::iter::repeat_n("ä\t".repeat(400), 20).collect(),
-        lifted: vec![Problem::forbidden("core-deletion", "", "x")],
+        lifted: vec![AdmissionProblem::forbidden("core-deletion", "", "x")],
         ..Verdict::default()
     };
-    let response = json_of(&Response::judged(&request, &verdict));
+    let response = json_of(&Response::from_verdict(&request, &verdict));
     let warnings = response["response"]["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 16);
     for warning in warnings {

@@ -12,8 +12,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::duplicates;
 use crate::listed::CatalogueFacts;
-use crate::verdict::Problem;
-use crate::{Facts, Requester, Settings};
+use crate::verdict::AdmissionProblem;
+use crate::{AdmissionFacts, AdmissionSettings, Requester};
 use addons_versions::{constraint, range, tolerant};
 use common::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
 use common::api::names::{DISTRIBUTOR_GROUP, LABEL_DERIVED_FROM};
@@ -21,19 +21,19 @@ use common::catalogue::{check_hash, derived_from, is_copy};
 
 /// Returns whether a catalogue is a source: it is in the system namespace and is not a copy (semantics 1.1).
 #[must_use]
-pub fn is_source(catalogue: &ObjectMeta, settings: &Settings) -> bool {
+pub fn is_source(catalogue: &ObjectMeta, settings: &AdmissionSettings) -> bool {
     catalogue.namespace.as_deref() == Some(settings.system_namespace.as_str())
         && !is_copy(catalogue)
 }
 
 /// The position of a version in its catalogue. It is formatted only in a problem, because most versions have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct VersionPlace {
     pub(super) addon: usize,
     pub(super) version: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for VersionPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { addon, version } = self;
         write!(f, "spec.addons[{addon}].versions[{version}]")
@@ -43,12 +43,12 @@ impl fmt::Display for Place {
 /// Returns every version of a catalogue, with its position and the name of its add-on.
 pub(super) fn versions(
     catalogue: &AddonCatalogue,
-) -> impl Iterator<Item = (Place, &str, &AddonVersion)> {
+) -> impl Iterator<Item = (VersionPlace, &str, &AddonVersion)> {
     let addons = catalogue.spec.addons.iter().enumerate();
     addons.flat_map(|(addon, listed)| {
         let versions = listed.versions.iter().enumerate();
         versions.map(move |(version, entry)| {
-            let place = Place { addon, version };
+            let place = VersionPlace { addon, version };
             (place, listed.name.as_str(), entry)
         })
     })
@@ -60,8 +60,8 @@ pub fn class_core(
     new: Option<&AddonCatalogue>,
     old: Option<&AddonCatalogue>,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     let core = [new, old]
         .into_iter()
         .flatten()
@@ -70,7 +70,7 @@ pub fn class_core(
         return None;
     }
     let groups = facts.settings.core_groups.join(", ");
-    Some(Problem::forbidden(
+    Some(AdmissionProblem::forbidden(
         "class-core",
         "spec.class",
         format!("catalogues of class Core are changed only by group {groups}"),
@@ -83,13 +83,13 @@ pub fn derived_mark(
     new: &AddonCatalogue,
     old: Option<&AddonCatalogue>,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     let unchanged = derived_from(&new.metadata) == old.and_then(|old| derived_from(&old.metadata));
     if unchanged || requester.is_distributor(&facts.settings) {
         return None;
     }
-    Some(Problem::forbidden(
+    Some(AdmissionProblem::forbidden(
         "derived-mark",
         format!("metadata.labels[{LABEL_DERIVED_FROM}]"),
         format!(
@@ -100,18 +100,18 @@ pub fn derived_mark(
 
 /// Every version must be readable. An entry without a version needs an id or a hash (semantics 2.2).
 #[must_use]
-pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     versions(catalogue)
         .filter_map(|(place, _, version)| {
             if version.version.is_empty() {
                 let known = !version.id.is_empty() || version.manifest_hash.is_some();
                 return (!known).then(|| {
                     let message = "a version needs a version, an id or a manifestHash";
-                    Problem::invalid("version", place.to_string(), message)
+                    AdmissionProblem::invalid("version", place.to_string(), message)
                 });
             }
             let error = tolerant::parse(&version.version).err()?;
-            Some(Problem::invalid(
+            Some(AdmissionProblem::invalid(
                 "version",
                 format!("{place}.version"),
                 error.to_string(),
@@ -122,14 +122,14 @@ pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
 
 /// Every `manifestHash` must be verifiable (semantics 11.4).
 #[must_use]
-pub fn unverifiable_hashes(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn unverifiable_hashes(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     versions(catalogue)
         .filter_map(|(place, name, version)| {
             let error = check_hash(version).err()?;
             let message = error.to_string();
             let message = message.strip_prefix("manifestHash ").unwrap_or(&message);
             let field = format!("{place}.manifestHash");
-            Some(Problem::invalid(
+            Some(AdmissionProblem::invalid(
                 "manifest-hash",
                 field,
                 format!("{name}: {message}"),
@@ -140,7 +140,7 @@ pub fn unverifiable_hashes(catalogue: &AddonCatalogue) -> Vec<Problem> {
 
 /// Every constraint must be valid in its own syntax (semantics 3).
 #[must_use]
-pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     let mut problems = Vec::new();
     // Most versions of a catalogue have the same constraints.
     let mut readable = HashSet::new();
@@ -152,7 +152,11 @@ pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
             }
             if let Err(error) = constraint::Constraint::parse(text) {
                 let field = format!("{place}.{field}");
-                problems.push(Problem::invalid("constraint", field, error.to_string()));
+                problems.push(AdmissionProblem::invalid(
+                    "constraint",
+                    field,
+                    error.to_string(),
+                ));
             } else {
                 readable.insert(text);
             }
@@ -177,7 +181,11 @@ pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
             && let Err(error) = range::Range::parse(text)
         {
             let field = format!("{place}.constraints.kubernetesVersion");
-            problems.push(Problem::invalid("constraint", field, error.to_string()));
+            problems.push(AdmissionProblem::invalid(
+                "constraint",
+                field,
+                error.to_string(),
+            ));
         }
     }
     problems
@@ -185,7 +193,7 @@ pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
 
 /// `support: Core` is allowed only in catalogues of class Core (semantics 2.3).
 #[must_use]
-pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn support_core(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     if catalogue.spec.class == CatalogueClass::Core {
         return Vec::new();
     }
@@ -193,7 +201,7 @@ pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
     addons
         .filter(|(_, addon)| addon.support == Some(Support::Core))
         .map(|(i, addon)| {
-            Problem::invalid(
+            AdmissionProblem::invalid(
                 "support-core",
                 format!("spec.addons[{i}].support"),
                 format!(
@@ -208,7 +216,7 @@ pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
 /// Returns the names that source catalogues of the other class list as well, each with its index and that catalogue.
 fn shared_names<'a>(
     catalogue: &'a AddonCatalogue,
-    facts: &'a Facts,
+    facts: &'a AdmissionFacts,
 ) -> impl Iterator<Item = (usize, &'a str, &'a str)> {
     let class = catalogue.spec.class;
     let others = facts.sources().filter(move |other| other.class != class);
@@ -224,21 +232,21 @@ fn shared_names<'a>(
 /// A catalogue of class Custom must not use a name of a catalogue of class Core, in any version, whichever of them listed it first
 /// (semantics 2.3).
 #[must_use]
-pub fn core_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
+pub fn core_names(catalogue: &AddonCatalogue, facts: &AdmissionFacts) -> Vec<AdmissionProblem> {
     if catalogue.spec.class == CatalogueClass::Core {
         return Vec::new();
     }
     let shared = shared_names(catalogue, facts).map(|(i, name, other)| {
         let message =
             format!("{name} is held by catalogue {other} of class Core; choose another name");
-        Problem::invalid("core-name", format!("spec.addons[{i}].name"), message)
+        AdmissionProblem::invalid("core-name", format!("spec.addons[{i}].name"), message)
     });
     shared.collect()
 }
 
 /// Warns about names that a catalogue of class Core takes from those of class Custom.
 #[must_use]
-pub fn taken_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<String> {
+pub fn warn_taken_names(catalogue: &AddonCatalogue, facts: &AdmissionFacts) -> Vec<String> {
     if catalogue.spec.class != CatalogueClass::Core {
         return Vec::new();
     }
@@ -251,28 +259,28 @@ pub fn taken_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<String> {
 /// Returns the entries of a source catalogue that other catalogues hold. Two catalogues that are created at the same time are not checked
 /// against each other, and one of them has to give way (semantics 2.4). While the webhook responds, nothing else leads to this.
 #[must_use]
-pub fn lost_to_others(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
+pub fn lost_to_others(catalogue: &AddonCatalogue, facts: &AdmissionFacts) -> Vec<AdmissionProblem> {
     if !is_source(&catalogue.metadata, &facts.settings) {
         return Vec::new();
     }
-    let mut lost = duplicates::across(catalogue, Some(catalogue), facts);
+    let mut lost = duplicates::find_across(catalogue, Some(catalogue), facts);
     lost.extend(core_names(catalogue, facts));
     lost
 }
 
 /// A signature policy must name exactly one signer.
 #[must_use]
-pub fn one_signer(catalogue: &AddonCatalogue) -> Option<Problem> {
+pub fn one_signer(catalogue: &AddonCatalogue) -> Option<AdmissionProblem> {
     let policy = catalogue.spec.signature.as_ref()?;
     (policy.key.is_some() == policy.keyless.is_some()).then(|| {
         let message = "exactly one of key and keyless is needed";
-        Problem::invalid("source", "spec.signature", message)
+        AdmissionProblem::invalid("source", "spec.signature", message)
     })
 }
 
 /// Every version must have exactly one source.
 #[must_use]
-pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn one_source(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     versions(catalogue)
         .filter_map(|(place, _, version)| {
             let Source {
@@ -299,7 +307,7 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
                 [] => "none".to_owned(),
                 many => many.join(" and "),
             };
-            Some(Problem::invalid(
+            Some(AdmissionProblem::invalid(
                 "one-source",
                 format!("{place}.source"),
                 format!(
@@ -333,7 +341,10 @@ pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
 
 /// Warns about a catalogue that is neither a source nor a copy: no installation can refer to it (semantics 1.1).
 #[must_use]
-pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings) -> Option<String> {
+pub fn outside_system_namespace(
+    catalogue: &AddonCatalogue,
+    settings: &AdmissionSettings,
+) -> Option<String> {
     let metadata = &catalogue.metadata;
     let elsewhere = !is_source(metadata, settings) && !is_copy(metadata);
     elsewhere.then(|| {

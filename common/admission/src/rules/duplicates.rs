@@ -6,71 +6,82 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::catalogue;
-use crate::Facts;
+use crate::AdmissionFacts;
 use crate::listed::CatalogueFacts;
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass};
-use common::catalogue::held::{self, by_age};
+use common::catalogue::held::{self, compare_age};
 
 /// The place of an entry, and how its version is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place<'a> {
-    at: At<'a>,
+struct EntryPlace<'a> {
+    at: EntryLocation<'a>,
     spelling: &'a str,
 }
 
 /// The catalogue and the position of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At<'a> {
+enum EntryLocation<'a> {
     /// In the catalogue that is checked.
-    Here(catalogue::Place),
+    ThisCatalogue(catalogue::VersionPlace),
     /// In another catalogue.
-    There { catalogue: &'a str, place: &'a str },
+    OtherCatalogue { catalogue: &'a str, place: &'a str },
 }
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for EntryLocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Here(place) => place.fmt(f),
-            Self::There { catalogue, place } => write!(f, "in catalogue {catalogue} at {place}"),
+            Self::ThisCatalogue(place) => place.fmt(f),
+            Self::OtherCatalogue { catalogue, place } => {
+                write!(f, "in catalogue {catalogue} at {place}")
+            }
         }
     }
 }
 
 /// All entries seen so far.
-type Seen<'a> = held::Seen<'a, Place<'a>>;
+type SeenEntries<'a> = held::EntryIndex<'a, EntryPlace<'a>>;
 /// An entry with its place.
-type Compared<'a> = held::Compared<'a, Place<'a>>;
+type PlacedEntry<'a> = held::ComparedEntry<'a, EntryPlace<'a>>;
 
-fn compared<'a>(name: &'a str, entry: &'a AddonVersion, at: At<'a>) -> Compared<'a> {
+fn new_placed_entry<'a>(
+    name: &'a str,
+    entry: &'a AddonVersion,
+    at: EntryLocation<'a>,
+) -> PlacedEntry<'a> {
     let spelling = &entry.version;
-    Compared::new(name, entry, Place { at, spelling })
+    PlacedEntry::new(name, entry, EntryPlace { at, spelling })
 }
 
 /// Returns every entry of the catalogue that is checked.
-fn entries(catalogue: &AddonCatalogue) -> impl Iterator<Item = Compared<'_>> {
+fn list_entries(catalogue: &AddonCatalogue) -> impl Iterator<Item = PlacedEntry<'_>> {
     let versions = catalogue::versions(catalogue);
-    versions.map(|(place, name, entry)| compared(name, entry, At::Here(place)))
+    versions.map(|(place, name, entry)| {
+        new_placed_entry(name, entry, EntryLocation::ThisCatalogue(place))
+    })
 }
 
 /// Returns the entries of an add-on in another catalogue.
-fn others<'a>(catalogue: &'a CatalogueFacts, addon: &str) -> impl Iterator<Item = Compared<'a>> {
+fn list_other_entries<'a>(
+    catalogue: &'a CatalogueFacts,
+    addon: &str,
+) -> impl Iterator<Item = PlacedEntry<'a>> {
     catalogue.entries(addon).iter().map(|entry| {
-        let at = At::There {
+        let at = EntryLocation::OtherCatalogue {
             catalogue: catalogue.name(),
             place: &entry.place,
         };
-        compared(&entry.addon, &entry.version, at)
+        new_placed_entry(&entry.addon, &entry.version, at)
     })
 }
 
 /// Returns the duplicates inside one catalogue, each with the place of the earlier entry.
 #[must_use]
-pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
-    let mut seen = Seen::with_capacity(catalogue::versions(catalogue).count());
+pub fn find_inside(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
+    let mut seen = SeenEntries::with_capacity(catalogue::versions(catalogue).count());
     let mut problems = Vec::new();
-    for entry in entries(catalogue) {
-        match seen.earlier(&entry) {
+    for entry in list_entries(catalogue) {
+        match seen.find_earlier(&entry) {
             Some(earlier) => problems.push(problem(entry.addon(), entry.place, earlier)),
             None => seen.insert(entry),
         }
@@ -84,27 +95,30 @@ pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
 /// winner may keep a duplicate that it had before (`old`), the loser may not. A catalogue of class Core takes its names from those of
 /// class Custom.
 #[must_use]
-pub fn across(
+pub fn find_across(
     catalogue: &AddonCatalogue,
     old: Option<&AddonCatalogue>,
-    facts: &Facts,
-) -> Vec<Problem> {
+    facts: &AdmissionFacts,
+) -> Vec<AdmissionProblem> {
     let addons = catalogue.spec.addons.iter();
     let names: HashSet<&str> = addons.map(|addon| addon.name.as_str()).collect();
-    let mut seen = Seen::with_capacity(0);
-    let mut losers = Seen::with_capacity(0);
+    let mut seen = SeenEntries::with_capacity(0);
+    let mut losers = SeenEntries::with_capacity(0);
     let takes = |other: &CatalogueFacts| {
         catalogue.spec.class == CatalogueClass::Core && other.class == CatalogueClass::Custom
     };
     let sources = facts.sources().filter(|other| !takes(other));
     for other in sources.filter(|other| !is_same(&other.metadata, &catalogue.metadata)) {
-        let wins = by_age(&catalogue.metadata, &other.metadata).is_lt();
+        let wins = compare_age(&catalogue.metadata, &other.metadata).is_lt();
         let into = if old.is_some() && wins {
             &mut losers
         } else {
             &mut seen
         };
-        for entry in names.iter().flat_map(|name| others(other, name)) {
+        for entry in names
+            .iter()
+            .flat_map(|name| list_other_entries(other, name))
+        {
             into.insert(entry);
         }
     }
@@ -112,16 +126,16 @@ pub fn across(
     if seen.is_empty() && losers.is_empty() {
         return Vec::new();
     }
-    let mut before = Seen::with_capacity(0);
-    for entry in old.into_iter().flat_map(entries) {
+    let mut before = SeenEntries::with_capacity(0);
+    for entry in old.into_iter().flat_map(list_entries) {
         before.insert(entry);
     }
-    entries(catalogue)
+    list_entries(catalogue)
         .filter_map(|entry| {
-            let earlier = seen.earlier(&entry).or_else(|| {
+            let earlier = seen.find_earlier(&entry).or_else(|| {
                 losers
-                    .earlier(&entry)
-                    .filter(|_| before.earlier(&entry).is_none())
+                    .find_earlier(&entry)
+                    .filter(|_| before.find_earlier(&entry).is_none())
             })?;
             Some(problem(entry.addon(), entry.place, earlier))
         })
@@ -134,7 +148,7 @@ pub(super) fn is_same(a: &ObjectMeta, b: &ObjectMeta) -> bool {
 }
 
 /// `spec.addons[3].versions[1]: metrics-server v0.9.0 is already at spec.addons[0].versions[2] (0.9.0)`
-fn problem(name: &str, place: Place<'_>, earlier: Place<'_>) -> Problem {
+fn problem(name: &str, place: EntryPlace<'_>, earlier: EntryPlace<'_>) -> AdmissionProblem {
     let spelt = |spelling: &str| match spelling {
         "" => String::new(),
         spelling => format!(" {spelling}"),
@@ -144,10 +158,10 @@ fn problem(name: &str, place: Place<'_>, earlier: Place<'_>) -> Problem {
         spelling => spelling,
     };
     let earlier_at = match earlier.at {
-        At::Here(_) => format!("at {}", earlier.at),
-        At::There { .. } => earlier.at.to_string(),
+        EntryLocation::ThisCatalogue(_) => format!("at {}", earlier.at),
+        EntryLocation::OtherCatalogue { .. } => earlier.at.to_string(),
     };
-    Problem::invalid(
+    AdmissionProblem::invalid(
         "duplicate",
         place.at.to_string(),
         format!(

@@ -4,20 +4,20 @@ pub mod guards;
 
 use serde_json::Value;
 
-use crate::marks::Marks;
+use crate::marks::GuardMarks;
 use crate::mutate::is_namespace_name;
 use crate::rules::location;
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use common::api::catalogue::Method;
 use common::api::installation::AddonInstallation;
 use common::api::names::{FINALIZER_UNINSTALL, INDEX_BUILTIN, LABEL_OWNER, owner_hash};
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::values::form;
 use common::values::layers::Layers;
 
 /// Warns that the objects stay when a record is deleted that no reconciler watches (semantics 15).
 #[must_use]
-pub fn orphans(old: &Marks) -> Option<String> {
+pub fn warn_orphans(old: &GuardMarks) -> Option<String> {
     let is_watched = old.has_finalizer(FINALIZER_UNINSTALL);
     (old.leaves_objects && !is_watched).then(|| {
         let (namespace, name) = (old.namespace(), old.name());
@@ -30,7 +30,7 @@ pub fn orphans(old: &Marks) -> Option<String> {
 
 /// Warns that a deletion takes some time, because a reconciler deletes the objects before the record (semantics 15).
 #[must_use]
-pub fn finished_later(old: &Marks) -> Option<String> {
+pub fn warn_finished_later(old: &GuardMarks) -> Option<String> {
     let is_watched = old.has_finalizer(FINALIZER_UNINSTALL);
     (old.leaves_objects && is_watched).then(|| {
         format!(
@@ -43,10 +43,10 @@ pub fn finished_later(old: &Marks) -> Option<String> {
 /// The name of an installation must be known before it is created, because labels and field managers are derived from it (semantics 4,
 /// 5).
 #[must_use]
-pub fn generate_name(new: &Marks) -> Option<Problem> {
+pub fn generate_name(new: &GuardMarks) -> Option<AdmissionProblem> {
     let generated = new.metadata.generate_name.as_deref();
     generated.filter(|prefix| !prefix.is_empty()).map(|_| {
-        Problem::invalid(
+        AdmissionProblem::invalid(
             "generate-name",
             "metadata.generateName",
             "an installation has a fixed name; set metadata.name",
@@ -56,10 +56,10 @@ pub fn generate_name(new: &Marks) -> Option<Problem> {
 
 /// The add-on and the target namespace never change (semantics 7.1).
 #[must_use]
-pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Problem> {
+pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<AdmissionProblem> {
     let mut problems = Vec::new();
     if new.spec.addon_ref.name != old.spec.addon_ref.name {
-        problems.push(Problem::invalid(
+        problems.push(AdmissionProblem::invalid(
             "immutable",
             "spec.addonRef.name",
             format!(
@@ -71,7 +71,7 @@ pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Proble
     if let Some(target) = &old.spec.target_namespace
         && new.spec.target_namespace.as_ref() != Some(target)
     {
-        problems.push(Problem::invalid(
+        problems.push(AdmissionProblem::invalid(
             "immutable",
             "spec.targetNamespace",
             format!("stays {target}: uninstall, then install into the other namespace"),
@@ -85,14 +85,17 @@ pub const TARGET_NAMESPACE: &str = "target-namespace";
 
 /// The target namespace must be a valid name.
 #[must_use]
-pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Option<Problem> {
+pub fn target_namespace(
+    new: &AddonInstallation,
+    entry: Option<&CatalogueEntry>,
+) -> Option<AdmissionProblem> {
     let name = match (&new.spec.target_namespace, entry) {
         (Some(name), _) => name,
         (None, Some(entry)) if crate::mutate::default_namespace(entry).is_none() => &entry.addon,
         _ => return None,
     };
     (!is_namespace_name(name)).then(|| {
-        Problem::invalid(
+        AdmissionProblem::invalid(
             TARGET_NAMESPACE,
             "spec.targetNamespace",
             format!("{name} is not a valid name of a namespace; set spec.targetNamespace"),
@@ -105,17 +108,21 @@ const INDEXES: [&str; 8] = ["https", "http", "oci", "s3", "gs", "az", "azure", "
 
 /// An index must have a scheme that is read, and contain no credentials: everyone who may read the record could read them (semantics 4).
 #[must_use]
-pub fn index(new: &AddonInstallation) -> Option<Problem> {
+pub fn index(new: &AddonInstallation) -> Option<AdmissionProblem> {
     let index = new.spec.addon_ref.index.as_deref();
-    let message = location::unusable(index.filter(|it| *it != INDEX_BUILTIN)?, &INDEXES)?;
-    Some(Problem::invalid("index", "spec.addonRef.index", message))
+    let message = location::check_url(index.filter(|it| *it != INDEX_BUILTIN)?, &INDEXES)?;
+    Some(AdmissionProblem::invalid(
+        "index",
+        "spec.addonRef.index",
+        message,
+    ))
 }
 
 /// Warns about an index that is read without TLS (semantics 4).
 #[must_use]
-pub fn plain_index(new: &AddonInstallation) -> Option<String> {
+pub fn warn_unencrypted_index(new: &AddonInstallation) -> Option<String> {
     let index = new.spec.addon_ref.index.as_deref()?;
-    location::is_in_the_clear(index).then(|| {
+    location::is_unencrypted(index).then(|| {
         "spec.addonRef.index: it is read without TLS: whoever is on the way decides what is installed"
             .to_owned()
     })
@@ -124,7 +131,7 @@ pub fn plain_index(new: &AddonInstallation) -> Option<String> {
 /// Values must have the types of the form, required values must be set unless a Secret may hold them, `formOnly` allows no other keys,
 /// and plain manifests take no values (semantics 10.3, 10.5). Messages name paths, never values.
 #[must_use]
-pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
+pub fn values(new: &AddonInstallation, entry: &CatalogueEntry) -> Vec<AdmissionProblem> {
     let (spec, template) = (&new.spec, &entry.version.template);
     if template.method == Method::Manifest {
         let given = match &spec.values {
@@ -144,14 +151,16 @@ pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
         return given
             .into_iter()
             .filter(|(_, given)| *given)
-            .map(|(field, _)| Problem::invalid("values", field, message()))
+            .map(|(field, _)| AdmissionProblem::invalid("values", field, message()))
             .collect();
     }
-    let layers = Layers::of(entry, new);
+    let layers = Layers::for_installation(entry, new);
     let is_whole = spec.values_from.is_empty();
-    let wrong = form::check(&template.form_spec, &layers.merged(), is_whole);
+    let wrong = form::check_values(&template.form_spec, &layers.merge_all(), is_whole);
     let unknown = match layers.spec.values() {
-        Value::Object(written) if template.form_only => form::unknown(&template.form_spec, written),
+        Value::Object(written) if template.form_only => {
+            form::find_unknown(&template.form_spec, written)
+        }
         _ => Vec::new(),
     };
     wrong
@@ -159,7 +168,7 @@ pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
         .chain(unknown)
         .map(|violation| {
             let field = format!("spec.values.{}", violation.path);
-            Problem::invalid("values", field, violation.message)
+            AdmissionProblem::invalid("values", field, violation.message)
         })
         .collect()
 }
@@ -167,25 +176,25 @@ pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
 /// Checks values from Secrets of `spec.valuesFrom` once they are read: types, `formOnly`, and required values. The webhook reads no
 /// Secrets, so only the plugin and the loop can check them.
 #[must_use]
-pub fn secret_values(layers: &Layers, entry: &Entry) -> Vec<Problem> {
+pub fn secret_values(layers: &Layers, entry: &CatalogueEntry) -> Vec<AdmissionProblem> {
     let template = &entry.version.template;
     let mut problems = Vec::new();
     for secret in &layers.values_from {
-        let mut found = form::check(&template.form_spec, secret.values(), false);
+        let mut found = form::check_values(&template.form_spec, secret.values(), false);
         if let (Value::Object(values), true) = (secret.values(), template.form_only) {
-            found.extend(form::unknown(&template.form_spec, values));
+            found.extend(form::find_unknown(&template.form_spec, values));
         }
         problems.extend(found.into_iter().map(|violation| {
             let message = format!("{}: {}", violation.path, violation.message);
-            Problem::invalid("values", secret.source(), message)
+            AdmissionProblem::invalid("values", secret.source(), message)
         }));
     }
-    let merged = layers.merged();
-    let missing = form::missing(&template.form_spec, &merged);
+    let merged = layers.merge_all();
+    let missing = form::missing_fields(&template.form_spec, &merged);
     problems.extend(missing.into_iter().map(|field| {
         let path = format!("spec.values.{}", field.internal_name);
         let message = "a value is required, and no Secret of spec.valuesFrom holds one";
-        Problem::invalid("values", path, message)
+        AdmissionProblem::invalid("values", path, message)
     }));
     problems
 }

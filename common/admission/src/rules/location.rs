@@ -1,14 +1,14 @@
 //! Checks the locations of sources and indexes when they are written: a location that cannot be read is refused, and one that is read
 //! without TLS causes a warning.
 
-use common::address::is_plain;
+use common::address::is_safe_argument;
 
 /// The message about a URL with a user or a password.
 pub const CREDENTIALS: &str = "a URL holds no credentials: put them into a Secret";
 
 /// Returns why a location cannot be used. One without a scheme is a path, or a host in the form of ssh.
 #[must_use]
-pub fn unusable(text: &str, schemes: &[&str]) -> Option<String> {
+pub fn check_url(text: &str, schemes: &[&str]) -> Option<String> {
     if text.trim().is_empty() {
         return Some("a value is required".to_owned());
     }
@@ -30,7 +30,7 @@ pub fn unusable(text: &str, schemes: &[&str]) -> Option<String> {
 
 /// Returns why the remote of a repository cannot be reached by ssh; `None` also for remotes that are not reached by ssh.
 #[must_use]
-pub fn unusable_ssh(remote: &str) -> Option<String> {
+pub fn check_ssh_remote(remote: &str) -> Option<String> {
     let place = match remote.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ssh") => authority(rest),
         Some(_) => return None,
@@ -41,13 +41,13 @@ pub fn unusable_ssh(remote: &str) -> Option<String> {
     };
     let (user, host) = place.rsplit_once('@').unwrap_or(("", place));
     let host = host.trim_start_matches('[').replace(']', "");
-    let is_usable = is_plain(&host) && (user.is_empty() || is_plain(user));
+    let is_usable = is_safe_argument(&host) && (user.is_empty() || is_safe_argument(user));
     (!is_usable).then(|| "a host and a user of ssh consist of letters, digits and .-_".to_owned())
 }
 
 /// Returns whether a location is read without TLS from another machine.
 #[must_use]
-pub fn is_in_the_clear(text: &str) -> bool {
+pub fn is_unencrypted(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
     };
@@ -87,7 +87,7 @@ mod tests {
             ("a b@h:r", false),
             ("-oProxyCommand=id:r", false),
         ] {
-            assert_eq!(unusable_ssh(remote).is_none(), is_usable, "{remote}");
+            assert_eq!(check_ssh_remote(remote).is_none(), is_usable, "{remote}");
         }
     }
 
@@ -110,14 +110,14 @@ mod tests {
             ("s3://bucket/a@b.yaml", &["s3"], None),
             ("ssh://git@h/r", &["ssh"], None),
         ] {
-            assert_eq!(unusable(text, schemes).as_deref(), expected, "{text:?}");
+            assert_eq!(check_url(text, schemes).as_deref(), expected, "{text:?}");
         }
         for (text, scheme) in [
             ("https://user:geheim@h/a", "https"),
             ("https://geheim@h", "https"),
             ("ssh://git:geheim@h/r", "ssh"),
         ] {
-            let said = unusable(text, &[scheme]).unwrap();
+            let said = check_url(text, &[scheme]).unwrap();
             assert!(
                 !said.contains("geheim") && said.contains("Secret"),
                 "{said}"
@@ -138,7 +138,7 @@ mod tests {
             ("a/b.yaml", false),
             ("file:///http://h", false),
         ] {
-            assert_eq!(is_in_the_clear(text), expected, "{text}");
+            assert_eq!(is_unencrypted(text), expected, "{text}");
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::marks::Marks;
-use crate::verdict::Problem;
-use crate::{Facts, Requester};
+use crate::marks::GuardMarks;
+use crate::verdict::AdmissionProblem;
+use crate::{AdmissionFacts, Requester};
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, LABEL_CLUSTER, LABEL_HOLDS_CORE,
     LABEL_KUBECONFIG_SECRET, MARKED,
@@ -16,7 +16,10 @@ const KEPT: [&str; 3] = [LABEL_HOLDS_CORE, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRE
 
 /// Returns the core installations that are not released and have their record or their objects in a namespace: names by the namespace of
 /// the record.
-fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>> {
+fn find_held_core<'a>(
+    namespace: &str,
+    facts: &'a AdmissionFacts,
+) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut held: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let all = facts.installations.iter().map(Arc::as_ref);
     for core in all.filter(|one| one.is_core && !one.is_released) {
@@ -32,12 +35,15 @@ fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>
 
 /// A namespace with core installations cannot be deleted unless its cluster is being deleted (semantics 14.2).
 #[must_use]
-pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
+pub fn deletion(old: &GuardMarks, facts: &AdmissionFacts) -> Option<AdmissionProblem> {
     let name = old.name();
-    if old.is_marked(ANNOTATION_CLUSTER_DELETING) || old.is_going() || facts.is_unguarded(name) {
+    if old.is_marked(ANNOTATION_CLUSTER_DELETING)
+        || old.is_being_deleted()
+        || facts.is_unguarded(name)
+    {
         return None;
     }
-    let held = held(name, facts);
+    let held = find_held_core(name, facts);
     let names: Vec<&str> = held.values().flatten().copied().collect();
     let commands: Vec<String> = held
         .iter()
@@ -49,7 +55,7 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     if names.is_empty() {
         return None;
     }
-    Some(Problem::forbidden(
+    Some(AdmissionProblem::forbidden(
         "namespace-holds-core",
         "",
         format!(
@@ -69,14 +75,14 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
 /// longer be reconciled. The KKP version stays as well, because it decides which versions fit (semantics 14.2).
 #[must_use]
 pub fn guarded_label(
-    new: &Marks,
-    old: &Marks,
+    new: &GuardMarks,
+    old: &GuardMarks,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     let is_taken = |label: &str| old.label(label).is_some() && new.label(label) != old.label(label);
     let taken = KEPT.into_iter().find(|label| is_taken(label));
-    let kkp = |marks: &Marks| marks.annotation(ANNOTATION_KKP_VERSION).map(str::to_owned);
+    let kkp = |marks: &GuardMarks| marks.annotation(ANNOTATION_KKP_VERSION).map(str::to_owned);
     let (field, what) = match taken {
         Some(label) => (format!("metadata.labels[{label}]"), "label"),
         None if kkp(new) != kkp(old) => {
@@ -85,15 +91,15 @@ pub fn guarded_label(
         }
         None => return None,
     };
-    let free = new.is_going()
+    let free = new.is_being_deleted()
         || old.is_marked(ANNOTATION_CLUSTER_DELETING)
         || requester.is_core(&facts.settings);
     if free {
         return None;
     }
-    let held = held(new.name(), facts);
+    let held = find_held_core(new.name(), facts);
     let first = held.values().flatten().next()?;
-    Some(Problem::forbidden(
+    Some(AdmissionProblem::forbidden(
         "guarded-label",
         field,
         format!("the namespace holds core add-ons ({first}); the {what} stays"),
@@ -104,16 +110,16 @@ pub fn guarded_label(
 /// rule holds for every namespace, so that no one can set the mark before the first core add-on.
 #[must_use]
 pub fn deleting_mark(
-    new: &Marks,
-    old: Option<&Marks>,
+    new: &GuardMarks,
+    old: Option<&GuardMarks>,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     let was = old.is_some_and(|old| old.is_marked(ANNOTATION_CLUSTER_DELETING));
     let set = new.is_marked(ANNOTATION_CLUSTER_DELETING) && !was;
     (set && !requester.is_core(&facts.settings)).then(|| {
         let groups = facts.settings.core_groups.join(", ");
-        Problem::forbidden(
+        AdmissionProblem::forbidden(
             "deleting-mark",
             format!("metadata.annotations[{ANNOTATION_CLUSTER_DELETING}]"),
             format!("only group {groups} takes the guard from a namespace"),

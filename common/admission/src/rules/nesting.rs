@@ -1,8 +1,8 @@
 //! Refuses objects that could not be read back from a list (semantics 4).
 
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use common::api::installation::AddonInstallation;
-use common::entrance::{self, MAX_STORED_DEPTH, Unreadable};
+use common::entrance::{self, MAX_STORED_DEPTH, UnreadableField};
 
 /// The name of the rule, for metrics and logs.
 const RULE: &str = "nesting";
@@ -10,25 +10,25 @@ const RULE: &str = "nesting";
 /// Returns the problem of an installation with an unreadable field, or with values that are too large, nest too deep or have a reserved
 /// key.
 #[must_use]
-pub fn installation(new: &AddonInstallation) -> Option<Problem> {
-    if let Some(Unreadable { field, why }) = &new.spec.unreadable {
+pub fn check_installation(new: &AddonInstallation) -> Option<AdmissionProblem> {
+    if let Some(UnreadableField { field, why }) = &new.spec.unreadable {
         let message = format!("it cannot be read: {why}");
-        return Some(Problem::invalid("unreadable", *field, message));
+        return Some(AdmissionProblem::invalid("unreadable", *field, message));
     }
     let values = new.spec.values.as_ref()?.to_string();
     if let Err(refused) = entrance::check_values(&values) {
-        return Some(Problem::invalid(
+        return Some(AdmissionProblem::invalid(
             "too-large",
             "spec.values",
             refused.to_string(),
         ));
     }
-    text("spec.values", &values)
+    check_text("spec.values", &values)
 }
 
 /// Returns the problem of a field that nests too deep or has a reserved key.
 #[must_use]
-pub fn text(field: &str, text: &str) -> Option<Problem> {
+pub fn check_text(field: &str, text: &str) -> Option<AdmissionProblem> {
     let refused = entrance::check(text.as_bytes(), MAX_STORED_DEPTH).err()?;
-    Some(Problem::invalid(RULE, field, refused.to_string()))
+    Some(AdmissionProblem::invalid(RULE, field, refused.to_string()))
 }

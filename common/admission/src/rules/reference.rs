@@ -4,14 +4,16 @@ use std::collections::HashSet;
 
 use crate::listed::CatalogueFacts;
 use crate::mutate::default_namespace;
-use crate::verdict::Problem;
-use crate::{Facts, Settings};
+use crate::verdict::AdmissionProblem;
+use crate::{AdmissionFacts, AdmissionSettings};
 use addons_versions::tolerant;
 use common::api::catalogue::{AddonVersion, CatalogueClass};
 use common::api::installation::{AddonInstallation, AddonRef, Installed};
-use common::catalogue::held::{self, Source, precedence};
-use common::catalogue::select::{Choice, ClusterFacts, Reason, Request, Rules, choose};
-use common::catalogue::{Entry, held_elsewhere, is_copy, offers};
+use common::catalogue::held::{self, SourceCatalogue, compare_precedence};
+use common::catalogue::select::{
+    BorrowedSelection, ClusterVersions, EntryRequest, RejectionReason, SelectionRules, choose,
+};
+use common::catalogue::{CatalogueEntry, describe_lost_entry, is_copy, offers_entries};
 use common::nearest::nearest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -22,7 +24,7 @@ const MAX_COMPARED: usize = 2_000;
 
 /// A dependency of a verdict that may have been created just now, so that the facts may not contain it yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unseen {
+pub enum UnseenDependency {
     /// The add-on that an installation refers to.
     Reference {
         /// The reference.
@@ -34,14 +36,14 @@ pub enum Unseen {
     Users,
 }
 
-impl Unseen {
+impl UnseenDependency {
     /// Returns the reference if the facts have no such namespace, catalogue, add-on or version. `problem` is the error of [`resolve`].
     #[must_use]
-    pub fn of(
+    pub fn from_reference(
         reference: &AddonRef,
         namespace: &str,
-        facts: &Facts,
-        problem: Option<&Problem>,
+        facts: &AdmissionFacts,
+        problem: Option<&AdmissionProblem>,
     ) -> Option<Self> {
         let is_unknown = problem.is_some_and(|problem| problem.rule.starts_with("unknown-"));
         (is_unknown || !facts.stands_for_cluster(namespace)).then(|| Self::Reference {
@@ -62,86 +64,99 @@ impl Unseen {
 pub fn resolve<'a>(
     reference: &AddonRef,
     namespace: &str,
-    facts: &'a Facts,
-) -> Result<Option<Choice<'a>>, Problem> {
-    let Some(Meant { entries, lost }) = meant(reference, facts)? else {
+    facts: &'a AdmissionFacts,
+) -> Result<Option<BorrowedSelection<'a>>, AdmissionProblem> {
+    let Some(MatchingEntries { entries, lost }) = find_matching(reference, facts)? else {
         return Ok(None);
     };
-    let request = Request {
+    let request = EntryRequest {
         addon: &reference.name,
-        ..Request::default()
+        ..EntryRequest::default()
     };
     let is_local = facts.is_local(namespace);
     if !is_local && entries.len() > 1 {
         // The plugin and the loop know which one fits there (semantics 18.1).
         return Ok(None);
     }
-    let unknown = ClusterFacts::default();
+    let unknown = ClusterVersions::default();
     let cluster = match is_local {
         true => &facts.cluster,
         false => &unknown,
     };
-    let choice = choose(entries, &request, cluster, Rules::Auto);
+    let choice = choose(entries, &request, cluster, SelectionRules::Auto);
     let Some(chosen) = choice.chosen else {
         return Err(does_not_fit(reference, &choice));
     };
     match lost.iter().find(|(entry, _)| std::ptr::eq(*entry, chosen)) {
         None => Ok(Some(choice)),
-        Some((_, holder)) => Err(held_by(holder, reference, chosen)),
+        Some((_, holder)) => Err(held_by_other(holder, reference, chosen)),
     }
 }
 
 /// Returns the entries that `reference` may mean if [`resolve`] chooses none of them, best first. Empty if they are not known here.
 #[must_use]
-pub fn possible<'a>(reference: &AddonRef, facts: &'a Facts) -> Vec<&'a Entry> {
-    let Ok(Some(Meant { entries, lost })) = meant(reference, facts) else {
+pub fn possible_entries<'a>(
+    reference: &AddonRef,
+    facts: &'a AdmissionFacts,
+) -> Vec<&'a CatalogueEntry> {
+    let Ok(Some(MatchingEntries { entries, lost })) = find_matching(reference, facts) else {
         return Vec::new();
     };
-    let request = Request {
+    let request = EntryRequest {
         addon: &reference.name,
-        ..Request::default()
+        ..EntryRequest::default()
     };
-    let choice = choose(entries, &request, &ClusterFacts::default(), Rules::Auto);
+    let choice = choose(
+        entries,
+        &request,
+        &ClusterVersions::default(),
+        SelectionRules::Auto,
+    );
     let rejected = choice.rejections.into_iter();
     let others = rejected
-        .filter(|(_, reason)| !matches!(reason, Reason::UnreadableRange { .. }))
+        .filter(|(_, reason)| !matches!(reason, RejectionReason::UnreadableRange { .. }))
         .map(|(entry, _)| entry);
-    let is_lost = |entry: &Entry| lost.iter().any(|(one, _)| std::ptr::eq(*one, entry));
+    let is_lost = |entry: &CatalogueEntry| lost.iter().any(|(one, _)| std::ptr::eq(*one, entry));
     let all = choice.chosen.into_iter().chain(others);
     all.filter(|entry| !is_lost(entry)).collect()
 }
 
 /// Returns the target namespace for an installation that names none, if all entries that its reference may mean agree on it. It is filled
 /// in before one of them is chosen, so that a later version with another default does not move the installation (semantics 18.1).
-pub fn target_namespace<'a>(reference: &AddonRef, facts: &'a Facts) -> Option<&'a str> {
-    let Meant { entries, lost } = meant(reference, facts).ok().flatten()?;
+pub fn target_namespace<'a>(reference: &AddonRef, facts: &'a AdmissionFacts) -> Option<&'a str> {
+    let MatchingEntries { entries, lost } = find_matching(reference, facts).ok().flatten()?;
     let mut targets = entries.into_iter().map(default_namespace);
     let target = targets.next()??;
     (lost.is_empty() && targets.all(|other| other == Some(target))).then_some(target)
 }
 
 /// The entries that a reference may mean.
-struct Meant<'a> {
+struct MatchingEntries<'a> {
     /// The entries with the requested version and id.
-    entries: Vec<&'a Entry>,
+    entries: Vec<&'a CatalogueEntry>,
     /// The entries that the named catalogue lost, each with the name of the catalogue that holds it.
-    lost: Vec<(&'a Entry, &'a str)>,
+    lost: Vec<(&'a CatalogueEntry, &'a str)>,
 }
 
 /// Finds the entries that a reference may mean; `None` if they are not known here.
-fn meant<'a>(reference: &AddonRef, facts: &'a Facts) -> Result<Option<Meant<'a>>, Problem> {
+fn find_matching<'a>(
+    reference: &AddonRef,
+    facts: &'a AdmissionFacts,
+) -> Result<Option<MatchingEntries<'a>>, AdmissionProblem> {
     if reference.index.is_some() || reference.directory.is_some() {
         return Ok(None);
     }
     let all: Vec<&CatalogueFacts> = facts
         .named_catalogues()
-        .filter(|catalogue| offers(&catalogue.metadata))
+        .filter(|catalogue| offers_entries(&catalogue.metadata))
         .collect();
-    let named = named(reference, &all)?;
+    let named = find_catalogue(reference, &all)?;
     let addon = reference.name.as_str();
     // A catalogue by reference may hold what others list, but its versions are not known here.
     let may_hold = |other: &&CatalogueFacts| {
-        let is_earlier = |it: &CatalogueFacts| precedence(place(other), place(it)).is_lt();
+        let is_earlier = |it: &CatalogueFacts| {
+            compare_precedence(precedence_key(other), precedence_key(it)).is_lt()
+        };
         let takes = !is_copy(&other.metadata)
             && named.is_some_and(|it| !is_copy(&it.metadata) && is_earlier(it));
         let is_meant = named.is_none_or(|it| it.name() == other.name());
@@ -150,12 +165,12 @@ fn meant<'a>(reference: &AddonRef, facts: &'a Facts) -> Result<Option<Meant<'a>>
     if all.iter().any(may_hold) {
         return Ok(None);
     }
-    let mut listed = listed(named, &all, addon);
+    let mut listed = collect_entries(named, &all, addon);
     if listed.entries.is_empty() {
         let among = named.map_or(all, |named| vec![named]);
         return Err(unknown_addon(reference, &among, facts));
     }
-    let is_asked_for = |entry: &Entry| is_asked_for(reference, &entry.version);
+    let is_asked_for = |entry: &CatalogueEntry| matches_version(reference, &entry.version);
     if !listed.entries.iter().any(|entry| is_asked_for(entry)) {
         return Err(unknown_version(reference, &listed.entries));
     }
@@ -164,29 +179,29 @@ fn meant<'a>(reference: &AddonRef, facts: &'a Facts) -> Result<Option<Meant<'a>>
     Ok(Some(listed))
 }
 
-fn place(catalogue: &CatalogueFacts) -> (&ObjectMeta, CatalogueClass) {
+fn precedence_key(catalogue: &CatalogueFacts) -> (&ObjectMeta, CatalogueClass) {
     (&catalogue.metadata, catalogue.class)
 }
 
 /// Returns the entries of an add-on, in the order in which the last of equal ones is chosen: entries that the named catalogue lost come
 /// first. If no catalogue is named, only entries that their catalogue holds count, and from copies only those that no source has
 /// (semantics 1.2, 2.4).
-fn listed<'a>(
+fn collect_entries<'a>(
     named: Option<&CatalogueFacts>,
     all: &[&'a CatalogueFacts],
     addon: &str,
-) -> Meant<'a> {
+) -> MatchingEntries<'a> {
     let listing = all.iter().copied().filter(|it| it.lists(addon));
     let (copies, sources): (Vec<_>, Vec<_>) = listing
         .map(|it| (it, it.entries(addon)))
         .partition(|(it, _)| is_copy(&it.metadata));
-    let compared = sources.iter().map(|(source, entries)| Source {
+    let compared = sources.iter().map(|(source, entries)| SourceCatalogue {
         metadata: &source.metadata,
         class: source.class,
         addons: vec![addon],
         entries,
     });
-    let holders = held::lost(&compared.collect::<Vec<_>>());
+    let holders = held::find_lost_entries(&compared.collect::<Vec<_>>());
     let is_meant = |it: &CatalogueFacts| named.is_none_or(|named| named.name() == it.name());
     let (mut lost, mut kept) = (Vec::new(), Vec::new());
     for (position, (source, entries)) in sources.iter().enumerate() {
@@ -206,7 +221,7 @@ fn listed<'a>(
     let copied = copied.flat_map(|(_, entries)| entries);
     let copied = copied.filter(|entry| !known.contains(&entry.key()));
     let first = lost.iter().map(|(entry, _)| *entry).chain(copied);
-    Meant {
+    MatchingEntries {
         entries: first.chain(kept.iter().copied()).collect(),
         lost,
     }
@@ -215,10 +230,10 @@ fn listed<'a>(
 /// Returns a warning to use instead of `problem` if a catalogue, add-on or version is missing, but this installation had that version
 /// before: a rollback restores it without the catalogue (semantics 12.3).
 #[must_use]
-pub fn rolled_back(
+pub fn warn_rolled_back(
     reference: &AddonRef,
     old: Option<&AddonInstallation>,
-    problem: &Problem,
+    problem: &AdmissionProblem,
 ) -> Option<String> {
     let status = old?.status.as_ref()?;
     let is_gone = problem.rule.starts_with("unknown-");
@@ -238,7 +253,11 @@ pub fn rolled_back(
 
 /// Returns whether `reference` can refer to `catalogue`, which has to be in the system namespace (semantics 1.1).
 #[must_use]
-pub fn can_mean(reference: &AddonRef, catalogue: &ObjectMeta, settings: &Settings) -> bool {
+pub fn may_refer_to(
+    reference: &AddonRef,
+    catalogue: &ObjectMeta,
+    settings: &AdmissionSettings,
+) -> bool {
     let is_of_system = catalogue.namespace.as_ref() == Some(&settings.system_namespace);
     let named = match &reference.catalogue {
         Some(name) => catalogue.name.as_ref() == Some(name),
@@ -249,10 +268,10 @@ pub fn can_mean(reference: &AddonRef, catalogue: &ObjectMeta, settings: &Setting
 
 /// Returns whether `version` has the version and the id that `reference` asks for.
 #[must_use]
-pub fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
+pub fn matches_version(reference: &AddonRef, version: &AddonVersion) -> bool {
     let same_version = match reference.version.as_deref() {
         None | Some("") => true,
-        Some(wanted) => tolerant::same(wanted, &version.version),
+        Some(wanted) => tolerant::is_same(wanted, &version.version),
     };
     let same_id = match reference.id.as_deref() {
         None | Some("") => true,
@@ -262,10 +281,10 @@ pub fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
 }
 
 /// Returns the catalogue that a reference names. `all` does not contain catalogues that are being deleted.
-fn named<'a>(
+fn find_catalogue<'a>(
     reference: &AddonRef,
     all: &[&'a CatalogueFacts],
-) -> Result<Option<&'a CatalogueFacts>, Problem> {
+) -> Result<Option<&'a CatalogueFacts>, AdmissionProblem> {
     let Some(name) = reference.catalogue.as_deref() else {
         return Ok(None);
     };
@@ -276,7 +295,7 @@ fn named<'a>(
     let names = all.iter().map(|catalogue| catalogue.name());
     let hint = nearest(name, names).map(|near| format!("; did you mean {near}?"));
     let hint = hint.unwrap_or_default();
-    Err(Problem::invalid(
+    Err(AdmissionProblem::invalid(
         "unknown-catalogue",
         "spec.addonRef.catalogue",
         format!("no catalogue named {name}{hint}"),
@@ -284,16 +303,20 @@ fn named<'a>(
 }
 
 /// Returns the problem of [`held_elsewhere`], with the catalogue to refer to.
-fn held_by(holder: &str, reference: &AddonRef, entry: &Entry) -> Problem {
+fn held_by_other(holder: &str, reference: &AddonRef, entry: &CatalogueEntry) -> AdmissionProblem {
     let catalogue = reference.catalogue.as_deref().unwrap_or_default();
-    let version = spelling(&entry.version);
-    let held = held_elsewhere(holder, &entry.addon, &version, catalogue);
+    let version = describe_version(&entry.version);
+    let held = describe_lost_entry(holder, &entry.addon, &version, catalogue);
     let message = format!("{held}: refer to catalogue {holder}");
-    Problem::invalid("unknown-version", "spec.addonRef.catalogue", message)
+    AdmissionProblem::invalid("unknown-version", "spec.addonRef.catalogue", message)
 }
 
 /// `no add-on named prometeus in catalogue custom; did you mean prometheus?`
-fn unknown_addon(reference: &AddonRef, catalogues: &[&CatalogueFacts], facts: &Facts) -> Problem {
+fn unknown_addon(
+    reference: &AddonRef,
+    catalogues: &[&CatalogueFacts],
+    facts: &AdmissionFacts,
+) -> AdmissionProblem {
     let place = match &reference.catalogue {
         Some(name) => format!(" in catalogue {name}"),
         None => String::new(),
@@ -301,7 +324,11 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&CatalogueFacts], facts: &F
     let names: Vec<(&str, &str)> = catalogues
         .iter()
         .copied()
-        .chain(facts.sources().filter(|source| offers(&source.metadata)))
+        .chain(
+            facts
+                .sources()
+                .filter(|source| offers_entries(&source.metadata)),
+        )
         .flat_map(|catalogue| catalogue.names().map(|name| (name, catalogue.name())))
         .take(MAX_COMPARED)
         .collect();
@@ -310,7 +337,7 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&CatalogueFacts], facts: &F
         .and_then(|near| names.iter().find(|(name, _)| *name == near))
         .map(|(name, at)| format!("; did you mean {name} (catalogue {at})?"))
         .unwrap_or_default();
-    Problem::invalid(
+    AdmissionProblem::invalid(
         "unknown-addon",
         "spec.addonRef.name",
         format!("no add-on named {}{place}{hint}", reference.name),
@@ -318,7 +345,7 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&CatalogueFacts], facts: &F
 }
 
 /// `prometheus has no version 1.9.0; it has 1.2.0, 1.1.0`
-fn unknown_version(reference: &AddonRef, entries: &[&Entry]) -> Problem {
+fn unknown_version(reference: &AddonRef, entries: &[&CatalogueEntry]) -> AdmissionProblem {
     let mut asked = String::new();
     if let Some(version) = &reference.version {
         asked.push_str(&format!(" version {version}"));
@@ -334,7 +361,7 @@ fn unknown_version(reference: &AddonRef, entries: &[&Entry]) -> Problem {
         .iter()
         .map(|entry| {
             let read = tolerant::parse(&entry.version.version).ok();
-            (read, spelling(&entry.version))
+            (read, describe_version(&entry.version))
         })
         .collect();
     known.sort_by(|a, b| b.cmp(a));
@@ -348,7 +375,7 @@ fn unknown_version(reference: &AddonRef, entries: &[&Entry]) -> Problem {
         .take(MAX_LISTED)
         .map(|(_, name)| name)
         .collect();
-    Problem::invalid(
+    AdmissionProblem::invalid(
         "unknown-version",
         field,
         format!(
@@ -361,7 +388,7 @@ fn unknown_version(reference: &AddonRef, entries: &[&Entry]) -> Problem {
 
 /// Returns a version for messages: its version, its id, or both.
 #[must_use]
-pub fn spelling(version: &AddonVersion) -> String {
+pub fn describe_version(version: &AddonVersion) -> String {
     match (version.version.as_str(), version.id.as_str()) {
         ("", "") => "(no version)".to_owned(),
         ("", id) => format!("id {id}"),
@@ -371,11 +398,11 @@ pub fn spelling(version: &AddonVersion) -> String {
 }
 
 /// `prometheus 1.2.0 does not fit this cluster: k8sVersion <1.30 does not match 1.36.3`
-fn does_not_fit(reference: &AddonRef, choice: &Choice<'_>) -> Problem {
+fn does_not_fit(reference: &AddonRef, choice: &BorrowedSelection<'_>) -> AdmissionProblem {
     let mut reasons: Vec<String> = choice
         .rejections
         .iter()
-        .map(|(entry, reason)| format!("{}: {reason}", spelling(&entry.version)))
+        .map(|(entry, reason)| format!("{}: {reason}", describe_version(&entry.version)))
         .collect();
     let more = match reasons.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
@@ -390,7 +417,7 @@ fn does_not_fit(reference: &AddonRef, choice: &Choice<'_>) -> Problem {
         Some(_) => "does not fit this cluster",
         None => "fits this cluster",
     };
-    Problem::invalid(
+    AdmissionProblem::invalid(
         "does-not-fit",
         "spec.addonRef",
         format!("{what} {verb} ({}{more})", reasons.join(", ")),

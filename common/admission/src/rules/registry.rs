@@ -1,14 +1,18 @@
 //! Checks the private registry of a catalogue or an installation: a text that rendering would refuse is refused when it is written.
 
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use common::registry::Registry;
 
 /// Returns the problem of a text that is not a registry.
 #[must_use]
-pub fn unreadable(registry: Option<&str>) -> Option<Problem> {
+pub fn check_registry(registry: Option<&str>) -> Option<AdmissionProblem> {
     let error = registry?.parse::<Registry>().err()?;
     let message = error.to_string();
-    Some(Problem::invalid("registry", "spec.registry", message))
+    Some(AdmissionProblem::invalid(
+        "registry",
+        "spec.registry",
+        message,
+    ))
 }
 
 #[cfg(test)]
@@ -25,7 +29,7 @@ mod tests {
             (Some("mirror"), true),
             (Some(""), true),
         ] {
-            let problem = unreadable(registry);
+            let problem = check_registry(registry);
             assert_eq!(problem.is_some(), is_refused, "{registry:?}: {problem:?}");
         }
     }

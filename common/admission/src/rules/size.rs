@@ -11,9 +11,9 @@
 //! Core add-ons, catalogues of class Core, policies and marks of namespaces are always kept: only trusted users write them.
 
 use super::duplicates;
-use crate::Facts;
+use crate::AdmissionFacts;
 use crate::listed::CatalogueFacts;
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{Addon, AddonCatalogue, CatalogueClass};
 pub use common::entrance::{MAX_LISTED, MAX_VALUES};
 
@@ -28,7 +28,7 @@ const ENTRY: usize = 1536;
 const RULE: &str = "too-large";
 
 /// Returns the bytes that an add-on counts for, given the length of its JSON text.
-pub(crate) fn weight(text: usize, versions: usize) -> usize {
+pub(crate) fn addon_weight(text: usize, versions: usize) -> usize {
     ENTRY
         .saturating_mul(versions.saturating_add(1))
         .saturating_add(text)
@@ -48,17 +48,17 @@ pub(crate) fn reduce(addon: &mut Addon) {
 
 /// Returns the problem of a catalogue that lists too many entries.
 #[must_use]
-pub fn too_many(listed: usize) -> Option<Problem> {
+pub fn check_entry_count(listed: usize) -> Option<AdmissionProblem> {
     let message = format!(
         "it lists {listed} entries, and {MAX_LISTED} are allowed: split it, or list it by reference (spec.from.digest)"
     );
-    (listed > MAX_LISTED).then(|| Problem::invalid(RULE, "spec.addons", message))
+    (listed > MAX_LISTED).then(|| AdmissionProblem::invalid(RULE, "spec.addons", message))
 }
 
 /// Returns the problem of a catalogue for which the others leave no room. It concerns only the stored object: commands also validate the
 /// content of a file that an object refers to, which is not kept.
 #[must_use]
-pub fn no_room(new: &AddonCatalogue, facts: &Facts) -> Option<Problem> {
+pub fn check_room(new: &AddonCatalogue, facts: &AdmissionFacts) -> Option<AdmissionProblem> {
     let of_system = facts.settings.system_namespace.as_str();
     let is_counted = new.spec.class == CatalogueClass::Custom
         && new.metadata.namespace.as_deref() == Some(of_system);
@@ -80,7 +80,7 @@ pub fn no_room(new: &AddonCatalogue, facts: &Facts) -> Option<Problem> {
             CATALOGUES >> 20,
             all >> 20
         );
-        Problem::invalid(RULE, "spec.addons", message)
+        AdmissionProblem::invalid(RULE, "spec.addons", message)
     })
 }
 
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn a_catalogue_lists_ten_thousand_entries() {
-        assert_eq!(too_many(10_000), None);
-        let problem = too_many(10_001).unwrap().to_string();
+        assert_eq!(check_entry_count(10_000), None);
+        let problem = check_entry_count(10_001).unwrap().to_string();
         let expected = "spec.addons: it lists 10001 entries, and 10000 are allowed";
         assert!(problem.starts_with(expected), "{problem}");
     }
@@ -117,15 +117,15 @@ mod tests {
         let large = |name: &str| object(name, addons(9_000, &"x".repeat(100)));
         let known: Vec<AddonCatalogue> = ["a", "b", "c", "d"].map(large).into();
         let facts = facts(known);
-        let problem = no_room(&large("e"), &facts).unwrap();
+        let problem = check_room(&large("e"), &facts).unwrap();
         assert!(problem.message.contains("at most 64 MiB"), "{problem}");
         // As it is, smaller, of class Core, or where no installation can refer to it.
-        assert_eq!(no_room(&large("a"), &facts), None);
-        assert_eq!(no_room(&object("a", addons(10, "")), &facts), None);
+        assert_eq!(check_room(&large("a"), &facts), None);
+        assert_eq!(check_room(&object("a", addons(10, "")), &facts), None);
         let core = core_catalogue("e", addons(9_000, ""));
-        assert_eq!(no_room(&core, &facts), None);
+        assert_eq!(check_room(&core, &facts), None);
         let mut elsewhere = large("e");
         elsewhere.metadata.namespace = Some("team".to_owned());
-        assert_eq!(no_room(&elsewhere, &facts), None);
+        assert_eq!(check_room(&elsewhere, &facts), None);
     }
 }

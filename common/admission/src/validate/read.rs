@@ -4,52 +4,58 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::marks::Marks;
-use crate::object::Object;
-use crate::review::Request;
+use crate::marks::GuardMarks;
+use crate::object::ObjectWithSpec;
+use crate::review::ReviewRequest;
 use crate::rules::{nesting, size};
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::installation::{
-    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, Installed, Revision,
+    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, HistoryEntry, Installed,
 };
 use common::entrance::{self, MAX_STORED_DEPTH};
 
 /// Reads the marks of an object.
-pub(super) fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<Marks, Problem> {
-    let raw = object.ok_or_else(|| missing(request))?;
-    let mut marks = Marks::read(raw).map_err(|error| wrong(request, raw, &error))?;
+pub(super) fn read_marks(
+    request: &ReviewRequest<'_>,
+    object: Option<&RawValue>,
+) -> Result<GuardMarks, AdmissionProblem> {
+    let raw = object.ok_or_else(|| missing_object(request))?;
+    let mut marks =
+        GuardMarks::read(raw).map_err(|error| unreadable_object(request, raw, &error))?;
     let metadata = &mut marks.metadata;
-    complete(request, &mut metadata.namespace, &mut metadata.name);
+    fill_identity(request, &mut metadata.namespace, &mut metadata.name);
     Ok(marks)
 }
 
 /// Reads the new object as a catalogue.
-pub(super) fn catalogue(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
-    let (metadata, spec) = object(request, request.object)?;
-    if let Some(problem) = nesting::text("spec", spec.get()) {
+pub(super) fn read_catalogue(
+    request: &ReviewRequest<'_>,
+) -> Result<AddonCatalogue, AdmissionProblem> {
+    let (metadata, spec) = read_object(request, request.object)?;
+    if let Some(problem) = nesting::check_text("spec", spec.get()) {
         return Err(problem);
     }
     // The entries are counted before they are parsed, which would take a thousand bytes for each.
-    let listed = AddonCatalogueSpec::listed(spec.get());
-    let listed = listed.map_err(|error| wrong(request, spec, &error))?;
-    if let Some(problem) = size::too_many(listed) {
+    let listed = AddonCatalogueSpec::count_entries(spec.get());
+    let listed = listed.map_err(|error| unreadable_object(request, spec, &error))?;
+    if let Some(problem) = size::check_entry_count(listed) {
         return Err(problem);
     }
     let read = entrance::from_str(spec.get());
     Ok(AddonCatalogue {
         metadata,
-        spec: read.map_err(|error| wrong(request, spec, &error))?,
+        spec: read.map_err(|error| unreadable_object(request, spec, &error))?,
         status: None,
     })
 }
 
 /// Reads an object as an installation. If its spec cannot be read, `spec.unreadable` says so.
-pub(super) fn installation(
-    request: &Request<'_>,
+pub(super) fn read_installation(
+    request: &ReviewRequest<'_>,
     raw: Option<&RawValue>,
-) -> Result<AddonInstallation, Problem> {
-    let (metadata, spec) = object(request, raw)?;
+) -> Result<AddonInstallation, AdmissionProblem> {
+    let (metadata, spec) = read_object(request, raw)?;
     Ok(AddonInstallation {
         metadata,
         spec: AddonInstallationSpec::read(spec.get()),
@@ -59,29 +65,29 @@ pub(super) fn installation(
 
 /// Reads the versions that were installed from the old record, if the reference changes: a rollback may name a version that its catalogue
 /// has dropped (semantics 12.3). A status that cannot be read counts as empty.
-pub(super) fn ended(
-    request: &Request<'_>,
+pub(super) fn read_installed_versions(
+    request: &ReviewRequest<'_>,
     new: &AddonInstallation,
     old: Option<&mut AddonInstallation>,
 ) {
     #[derive(Deserialize)]
-    struct Object {
-        status: Ended,
+    struct RecordWithStatus {
+        status: EndedStatus,
     }
     #[derive(Deserialize)]
-    struct Ended {
+    struct EndedStatus {
         #[serde(default)]
         installed: Option<Installed>,
         #[serde(default)]
-        history: Vec<Revision>,
+        history: Vec<HistoryEntry>,
     }
     let Some(old) = old.filter(|old| old.spec.addon_ref != new.spec.addon_ref) else {
         return;
     };
     let read = request
         .old_object
-        .map(|raw| entrance::outline(raw.get().as_bytes()));
-    if let Some(Ok(Object { status })) = read {
+        .map(|raw| entrance::read_outline(raw.get().as_bytes()));
+    if let Some(Ok(RecordWithStatus { status })) = read {
         old.status = Some(AddonInstallationStatus {
             installed: status.installed,
             history: status.history,
@@ -91,52 +97,64 @@ pub(super) fn ended(
 }
 
 /// Reads the metadata and the text of the spec of an object.
-fn object<'a>(
-    request: &Request<'a>,
+fn read_object<'a>(
+    request: &ReviewRequest<'a>,
     object: Option<&'a RawValue>,
-) -> Result<(ObjectMeta, &'a RawValue), Problem> {
-    let raw = object.ok_or_else(|| missing(request))?;
-    let read: Result<Object<'a>, _> = entrance::outline(raw.get().as_bytes());
-    let Object { mut metadata, spec } = read.map_err(|error| wrong(request, raw, &error))?;
-    complete(request, &mut metadata.namespace, &mut metadata.name);
+) -> Result<(ObjectMeta, &'a RawValue), AdmissionProblem> {
+    let raw = object.ok_or_else(|| missing_object(request))?;
+    let read: Result<ObjectWithSpec<'a>, _> = entrance::read_outline(raw.get().as_bytes());
+    let ObjectWithSpec { mut metadata, spec } =
+        read.map_err(|error| unreadable_object(request, raw, &error))?;
+    fill_identity(request, &mut metadata.namespace, &mut metadata.name);
     Ok((metadata, spec))
 }
 
 /// Reads what rules need of the old catalogue. One that cannot be read as a whole, for example one of an older schema, can thus be
 /// corrected and deleted.
-pub(super) fn former(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
-    listed(request, request.old_object)
+pub(super) fn read_old_catalogue(
+    request: &ReviewRequest<'_>,
+) -> Result<AddonCatalogue, AdmissionProblem> {
+    read_catalogue_names(request, request.old_object)
 }
 
 /// Reads the same parts of the new object.
-pub(super) fn names(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
-    listed(request, request.object)
+pub(super) fn read_new_catalogue(
+    request: &ReviewRequest<'_>,
+) -> Result<AddonCatalogue, AdmissionProblem> {
+    read_catalogue_names(request, request.object)
 }
 
-fn listed(request: &Request<'_>, raw: Option<&RawValue>) -> Result<AddonCatalogue, Problem> {
-    let raw = raw.ok_or_else(|| missing(request))?;
-    let read = AddonCatalogue::names(raw.get());
-    let mut catalogue = read.map_err(|error| wrong(request, raw, &error))?;
+fn read_catalogue_names(
+    request: &ReviewRequest<'_>,
+    raw: Option<&RawValue>,
+) -> Result<AddonCatalogue, AdmissionProblem> {
+    let raw = raw.ok_or_else(|| missing_object(request))?;
+    let read = AddonCatalogue::read_names(raw.get());
+    let mut catalogue = read.map_err(|error| unreadable_object(request, raw, &error))?;
     let metadata = &mut catalogue.metadata;
-    complete(request, &mut metadata.namespace, &mut metadata.name);
+    fill_identity(request, &mut metadata.namespace, &mut metadata.name);
     Ok(catalogue)
 }
 
 /// Returns whether the spec stays unchanged. The API server writes both objects in the same way, so equal specs have equal text.
-pub(super) fn keeps_spec(request: &Request<'_>) -> bool {
+pub(super) fn keeps_spec(request: &ReviewRequest<'_>) -> bool {
     #[derive(Deserialize)]
-    struct Object<'a> {
+    struct SpecOnly<'a> {
         #[serde(borrow)]
         spec: &'a RawValue,
     }
     fn spec(object: Option<&RawValue>) -> Option<&str> {
-        let object: Object<'_> = entrance::outline(object?.get().as_bytes()).ok()?;
+        let object: SpecOnly<'_> = entrance::read_outline(object?.get().as_bytes()).ok()?;
         Some(object.spec.get())
     }
     spec(request.object).is_some_and(|new| spec(request.old_object) == Some(new))
 }
 
-fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Option<String>) {
+fn fill_identity(
+    request: &ReviewRequest<'_>,
+    namespace: &mut Option<String>,
+    name: &mut Option<String>,
+) {
     for (field, given) in [(namespace, &request.namespace), (name, &request.name)] {
         if field.as_deref().unwrap_or_default().is_empty() {
             given.clone_into(field);
@@ -144,8 +162,8 @@ fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Op
     }
 }
 
-fn missing(request: &Request<'_>) -> Problem {
-    Problem::invalid(
+fn missing_object(request: &ReviewRequest<'_>) -> AdmissionProblem {
+    AdmissionProblem::invalid(
         "unreadable",
         "",
         format!(
@@ -157,13 +175,17 @@ fn missing(request: &Request<'_>) -> Problem {
 }
 
 /// Returns the problem of an object that cannot be read. It quotes nothing: serde's own message would contain values.
-fn wrong(request: &Request<'_>, text: &RawValue, error: &serde_json::Error) -> Problem {
-    let reason = entrance::reason(text.get().as_bytes(), error, MAX_STORED_DEPTH);
+fn unreadable_object(
+    request: &ReviewRequest<'_>,
+    text: &RawValue,
+    error: &serde_json::Error,
+) -> AdmissionProblem {
+    let reason = entrance::describe_refusal(text.get().as_bytes(), error, MAX_STORED_DEPTH);
     let message = format!(
         "the object cannot be read as {}: {reason}",
         request.kind.kind
     );
-    Problem::invalid("unreadable", "", message)
+    AdmissionProblem::invalid("unreadable", "", message)
 }
 
 #[cfg(test)]
@@ -172,12 +194,12 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use crate::Facts;
+    use crate::AdmissionFacts;
     use crate::fixtures::{addon, catalogue, core_installation, facts, rules_of};
-    use crate::review::Request;
+    use crate::review::ReviewRequest;
     use crate::validate::validate;
 
-    fn rules(new: &Value, old: &Value, facts: &Facts) -> Vec<String> {
+    fn rules(new: &Value, old: &Value, facts: &AdmissionFacts) -> Vec<String> {
         let review = json!({"request": {
             "uid": "u", "operation": "UPDATE", "namespace": "kubectl-addons",
             "kind": {"group": "kubectl-addons.dev", "version": "v1", "kind": "AddonCatalogue"},
@@ -185,7 +207,7 @@ mod tests {
             "object": new, "oldObject": old,
         }});
         let bytes = review.to_string().into_bytes();
-        let verdict = validate(&Request::from_slice(&bytes).unwrap(), facts);
+        let verdict = validate(&ReviewRequest::from_slice(&bytes).unwrap(), facts);
         rules_of(&verdict).into_iter().map(str::to_owned).collect()
     }
 
@@ -225,7 +247,7 @@ mod tests {
                 "object": record("1.0.0", json!(null)), "oldObject": record("2.0.0", status),
             }});
             let bytes = review.to_string().into_bytes();
-            let verdict = validate(&Request::from_slice(&bytes).unwrap(), &facts);
+            let verdict = validate(&ReviewRequest::from_slice(&bytes).unwrap(), &facts);
             assert_eq!(rules_of(&verdict), expected);
             assert_eq!(verdict.warnings.len(), usize::from(expected.is_empty()));
         }
@@ -237,8 +259,8 @@ mod tests {
         let old = json!(catalogue("custom", twice));
         let mut new = old.clone();
         new["metadata"]["labels"] = json!({"a": "b"});
-        assert_eq!(rules(&new, &old, &Facts::default()), [""; 0]);
+        assert_eq!(rules(&new, &old, &AdmissionFacts::default()), [""; 0]);
         new["spec"]["baseURL"] = json!("https://example.test");
-        assert_eq!(rules(&new, &old, &Facts::default()), ["duplicate"]);
+        assert_eq!(rules(&new, &old, &AdmissionFacts::default()), ["duplicate"]);
     }
 }

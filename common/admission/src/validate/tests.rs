@@ -17,7 +17,7 @@ fn judged(
     groups: &[&str],
     new: &Value,
     old: &Value,
-    facts: &Facts,
+    facts: &AdmissionFacts,
 ) -> Verdict {
     let group = if kind == "Namespace" { "" } else { GROUP };
     let review = json!({"request": {
@@ -28,10 +28,10 @@ fn judged(
         "object": new, "oldObject": old,
     }});
     let bytes = serde_json::to_vec(&review).unwrap();
-    validate(&Request::from_slice(&bytes).unwrap(), facts)
+    validate(&ReviewRequest::from_slice(&bytes).unwrap(), facts)
 }
 
-fn known() -> Facts {
+fn known() -> AdmissionFacts {
     let web = json!({"name": "web", "versions": [{
         "version": "1.0.0", "source": source(),
         "template": {"method": "helm", "formSpec": [
@@ -89,9 +89,9 @@ fn a_label_that_enrols_a_namespace_needs_a_right_where_it_is_written() {
                 "userInfo": {"username": "jane"}, "object": named(name, new.clone()), "oldObject": old,
             }});
             let bytes = serde_json::to_vec(&review).unwrap();
-            let request = Request::from_slice(&bytes).unwrap();
+            let request = ReviewRequest::from_slice(&bytes).unwrap();
             for (is_entitled, denied) in [(false, enrolled), (true, enrolled && name != "a")] {
-                let verdict = enrolment(&request, is_entitled);
+                let verdict = validate_enrolment(&request, is_entitled);
                 let code = verdict.denial().map(|denial| denial.code);
                 assert_eq!(
                     code,
@@ -118,8 +118,11 @@ fn a_namespace_that_cannot_be_read_is_not_enrolled() {
             "userInfo": {"username": "jane"}, "object": new, "oldObject": old,
         }});
         let bytes = serde_json::to_vec(&review).unwrap();
-        let request = Request::from_slice(&bytes).unwrap();
-        assert!(enrolment(&request, true).denial().is_some(), "{new} {old}");
+        let request = ReviewRequest::from_slice(&bytes).unwrap();
+        assert!(
+            validate_enrolment(&request, true).denial().is_some(),
+            "{new} {old}"
+        );
     }
 }
 
@@ -313,7 +316,7 @@ fn policies_judge_every_change_but_a_suspension_and_the_fate_of_objects() {
     }
 }
 
-fn judged_as(groups: &[&str], new: &Value, old: &Value, facts: &Facts) -> Verdict {
+fn judged_as(groups: &[&str], new: &Value, old: &Value, facts: &AdmissionFacts) -> Verdict {
     judged("AddonInstallation", "UPDATE", groups, new, old, facts)
 }
 
@@ -346,11 +349,11 @@ fn every_version_that_may_be_meant_is_judged() {
         ..Default::default()
     };
     facts.namespaces.insert("team".to_owned(), there);
-    let rules = |values: Value, facts: &Facts| -> Vec<String> {
+    let rules = |values: Value, facts: &AdmissionFacts| -> Vec<String> {
         let more = json!({"values": values});
         let object = installation_json("team", "one", json!({"name": "one"}), more);
         let typed: AddonInstallation = serde_json::from_value(object).unwrap();
-        let verdict = installation(&typed, None, &requester(&[]), facts);
+        let verdict = validate_installation(&typed, None, &requester(&[]), facts);
         let fields = verdict.problems.iter().map(|problem| problem.field.clone());
         fields.collect()
     };
@@ -488,7 +491,7 @@ fn typed_callers_get_the_same_words() {
     let raw = web(json!({"values": {"replicas": "three"}}));
     let typed: AddonInstallation = serde_json::from_value(raw.clone()).unwrap();
     assert_eq!(
-        installation(&typed, None, &requester(&[]), &facts),
+        validate_installation(&typed, None, &requester(&[]), &facts),
         judged(
             "AddonInstallation",
             "CREATE",
@@ -499,9 +502,16 @@ fn typed_callers_get_the_same_words() {
         )
     );
     let class = core_catalogue("other", json!([addon("b", &["1"])]));
-    assert_eq!(catalogue(&class, None, &core(), &facts), Verdict::default());
     assert_eq!(
-        rules_of(&catalogue_deletion(&class, &requester(&[]), &facts)),
+        validate_catalogue(&class, None, &core(), &facts),
+        Verdict::default()
+    );
+    assert_eq!(
+        rules_of(&validate_catalogue_deletion(
+            &class,
+            &requester(&[]),
+            &facts
+        )),
         ["class-core"]
     );
 }

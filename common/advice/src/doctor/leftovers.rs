@@ -2,54 +2,54 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Facts, Lease, Namespace, Owned, Problem, read};
+use super::{DoctorFacts, DoctorProblem, Lease, NamespaceState, OwnedObject, take_fact};
 use addons_clusters::core_set::change::is_released;
 use addons_plan::continuation::Continuation;
-use addons_plan::found::open_releases;
+use addons_plan::found::list_open_releases;
 use addons_plan::standing::object::ObjectHealth;
-use addons_plan::standing::{self, Health, Standing, Word, standing};
+use addons_plan::standing::{self, Health, Standing, StandingState, assess_standing};
 use common::api::installation::{self, AddonInstallation, ClusterIdentity};
 use common::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
 use common::pin;
 
 /// Maximum number of objects that are named one by one.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
-pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
-    let lease = read(&facts.lease, "the Lease of the reconciler", found);
+pub(super) fn find_leftovers(facts: &DoctorFacts, found: &mut Vec<DoctorProblem>) {
+    let lease = take_fact(&facts.lease, "the Lease of the reconciler", found);
     let lease = lease.and_then(Option::as_ref);
     let is_alive = lease.is_some_and(|lease| lease.is_fresh(facts.now));
-    found.extend(lease.filter(|_| !is_alive).and_then(stale));
-    let namespaces = read(&facts.namespaces, "the namespaces", found);
-    let cluster = read(&facts.cluster, "the identity of the cluster", found);
-    let Some(records) = read(&facts.records, "the installations", found) else {
+    found.extend(lease.filter(|_| !is_alive).and_then(stale_lease_problem));
+    let namespaces = take_fact(&facts.namespaces, "the namespaces", found);
+    let cluster = take_fact(&facts.cluster, "the identity of the cluster", found);
+    let Some(records) = take_fact(&facts.records, "the installations", found) else {
         return;
     };
-    let health = read(&facts.health, "the objects of the installations", found);
+    let health = take_fact(&facts.health, "the objects of the installations", found);
     for record in records {
-        let at = Place {
+        let at = RecordCheck {
             facts,
-            is_alive,
+            is_reconciler_alive: is_alive,
             cluster: cluster.and_then(Option::as_deref),
             health,
         };
-        found.extend(at.record(record));
+        found.extend(at.check(record));
     }
-    if let Some(owned) = read(&facts.owned, "the objects of installations", found) {
-        found.extend(orphans(owned, records));
-        found.extend(held(owned, records));
+    if let Some(owned) = take_fact(&facts.owned, "the objects of installations", found) {
+        found.extend(find_orphans(owned, records));
+        found.extend(find_held_by_releases(owned, records));
     }
     if let Some(namespaces) = namespaces {
-        found.extend(unmarked(&facts.system, namespaces, records));
+        found.extend(find_unmarked(&facts.system, namespaces, records));
     }
     for (namespace, about) in namespaces.into_iter().flatten() {
         let namespace = namespace.clone();
         match &about.kubeconfig {
-            Some((secret, _)) if about.is_local => found.push(Problem::AmbiguousCluster {
+            Some((secret, _)) if about.is_local => found.push(DoctorProblem::AmbiguousCluster {
                 namespace,
                 secret: secret.clone(),
             }),
-            Some((secret, false)) => found.push(Problem::NoKubeconfig {
+            Some((secret, false)) => found.push(DoctorProblem::NoKubeconfig {
                 namespace,
                 secret: secret.clone(),
             }),
@@ -59,15 +59,15 @@ pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
 }
 
 /// The facts that a record is compared with.
-struct Place<'a> {
-    facts: &'a Facts,
-    is_alive: bool,
+struct RecordCheck<'a> {
+    facts: &'a DoctorFacts,
+    is_reconciler_alive: bool,
     cluster: Option<&'a str>,
     health: Option<&'a BTreeMap<String, Health>>,
 }
 
-impl Place<'_> {
-    fn record(&self, record: &AddonInstallation) -> Vec<Problem> {
+impl RecordCheck<'_> {
+    fn check(&self, record: &AddonInstallation) -> Vec<DoctorProblem> {
         let installation = name_of(record);
         let status = record.status.clone().unwrap_or_default();
         let found = self.cluster.map(|uid| ClusterIdentity {
@@ -79,20 +79,20 @@ impl Place<'_> {
         let health = self.health.and_then(|all| all.get(&owner));
         let unread = Health::default();
         let health = health.unwrap_or(&unread);
-        let standing = standing(
+        let standing = assess_standing(
             record,
-            &standing::Facts {
+            &standing::StandingFacts {
                 health,
                 offered: None,
                 other: other.as_ref(),
                 now: self.facts.now,
             },
         );
-        if standing.word == Word::OtherCluster {
-            return vec![Problem::OtherCluster { installation }];
+        if standing.state == StandingState::OtherCluster {
+            return vec![DoctorProblem::OtherCluster { installation }];
         }
         if let Some(unreadable) = &record.spec.unreadable {
-            return vec![Problem::Unreadable {
+            return vec![DoctorProblem::Unreadable {
                 resource: "addoninstallation",
                 object: installation,
                 unreadable: unreadable.clone(),
@@ -106,7 +106,7 @@ impl Place<'_> {
         {
             // Installations of other clusters are not diagnosed here.
             let is_of_none = own.kubeconfig.is_none();
-            let problem = Problem::NoCluster { installation };
+            let problem = DoctorProblem::NoCluster { installation };
             return is_of_none.then_some(problem).into_iter().collect();
         }
         let mut found = Vec::new();
@@ -115,48 +115,57 @@ impl Place<'_> {
             [FINALIZER_UNINSTALL, FINALIZER_CORE_GUARD].contains(&finalizer.as_str())
         });
         let is_going = record.metadata.deletion_timestamp.is_some();
-        if is_going && !self.is_alive && ours.next().is_some() {
-            found.push(Problem::Held {
+        if is_going && !self.is_reconciler_alive && ours.next().is_some() {
+            found.push(DoctorProblem::Held {
                 installation: installation.clone(),
             });
         }
-        match standing.word {
-            Word::Ready | Word::Suspended | Word::Progressing | Word::Uninstalling => {}
-            Word::Interrupted => {
-                if let (Some(operation), Some(next)) = (&status.operation, standing.next) {
-                    found.push(Problem::Interrupted {
+        match standing.state {
+            StandingState::Ready
+            | StandingState::Suspended
+            | StandingState::Progressing
+            | StandingState::Uninstalling => {}
+            StandingState::Interrupted => {
+                if let (Some(operation), Some(next)) = (&status.operation, standing.continuation) {
+                    found.push(DoctorProblem::Interrupted {
                         installation: installation.clone(),
                         holder: operation.holder.clone(),
                         next,
                     });
                 }
             }
-            _ => found.push(Problem::Unwell {
+            _ => found.push(DoctorProblem::Unwell {
                 installation: installation.clone(),
-                next: next(record, health, &standing),
+                next: find_continuation(record, health, &standing),
                 standing,
             }),
         }
-        found.extend(edited(record, health).map(|objects| Problem::Edited {
-            installation,
-            objects,
-            next: Continuation::restoring(record),
-        }));
+        found.extend(
+            describe_edited(record, health).map(|objects| DoctorProblem::Edited {
+                installation,
+                objects,
+                next: Continuation::for_restore(record),
+            }),
+        );
         found
     }
 }
 
 /// Returns what continues the operation of an installation with problems, otherwise what restores its objects, if that helps.
-fn next(record: &AddonInstallation, health: &Health, standing: &Standing) -> Option<Continuation> {
+fn find_continuation(
+    record: &AddonInstallation,
+    health: &Health,
+    standing: &Standing,
+) -> Option<Continuation> {
     let mut troubles = health.objects.iter().filter(|one| one.is_trouble());
     let is_restorable = troubles.any(ObjectHealth::is_restorable);
-    let restores = is_restorable && standing.word == Word::Degraded;
-    let restoring = || restores.then(|| Continuation::restoring(record));
-    standing.next.clone().or_else(restoring)
+    let restores = is_restorable && standing.state == StandingState::Degraded;
+    let restoring = || restores.then(|| Continuation::for_restore(record));
+    standing.continuation.clone().or_else(restoring)
 }
 
 /// Describes the edited objects of an installation that guards others: `Role addons-webhook was, and 2 more were`.
-fn edited(record: &AddonInstallation, health: &Health) -> Option<String> {
+fn describe_edited(record: &AddonInstallation, health: &Health) -> Option<String> {
     if !record.spec.is_guard() || record.spec.suspend {
         return None;
     }
@@ -171,11 +180,11 @@ fn edited(record: &AddonInstallation, health: &Health) -> Option<String> {
 
 /// Returns the namespaces that need the mark of core installations and do not have it: those of core installations, and those with objects
 /// of core installations of this cluster.
-fn unmarked(
+fn find_unmarked(
     system: &str,
-    namespaces: &BTreeMap<String, Namespace>,
+    namespaces: &BTreeMap<String, NamespaceState>,
     records: &[AddonInstallation],
-) -> Vec<Problem> {
+) -> Vec<DoctorProblem> {
     let mut unmarked = BTreeMap::new();
     for record in records
         .iter()
@@ -196,26 +205,26 @@ fn unmarked(
         }
     }
     let problems = unmarked.into_iter();
-    let problem = |(namespace, installation)| Problem::Unmarked {
+    let problem = |(namespace, installation)| DoctorProblem::Unmarked {
         namespace,
         installation,
     };
     problems.map(problem).collect()
 }
 
-fn stale(lease: &Lease) -> Option<Problem> {
-    (!lease.holder.is_empty()).then(|| Problem::StaleLease {
+fn stale_lease_problem(lease: &Lease) -> Option<DoctorProblem> {
+    (!lease.holder.is_empty()).then(|| DoctorProblem::StaleLease {
         holder: lease.holder.clone(),
     })
 }
 
 /// Returns one problem for each owner that does not exist any more.
-fn orphans(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
+fn find_orphans(owned: &[OwnedObject], records: &[AddonInstallation]) -> Vec<DoctorProblem> {
     let owners = records.iter().map(name_of);
     let owners: BTreeSet<String> = owners
         .map(|name| owner_hash(&name.namespace, &name.name))
         .collect();
-    let mut lost: BTreeMap<&str, Vec<&Owned>> = BTreeMap::new();
+    let mut lost: BTreeMap<&str, Vec<&OwnedObject>> = BTreeMap::new();
     for object in owned
         .iter()
         .filter(|object| !owners.contains(&object.owner))
@@ -223,12 +232,12 @@ fn orphans(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
         lost.entry(&object.owner).or_default().push(object);
     }
     let problems = lost.into_iter().map(|(owner, objects)| {
-        let named = objects.iter().take(NAMED);
+        let named = objects.iter().take(MAX_NAMED);
         let mut named: Vec<&str> = named.map(|object| object.object.as_str()).collect();
-        if objects.len() > NAMED {
+        if objects.len() > MAX_NAMED {
             named.push("…");
         }
-        Problem::Orphans {
+        DoctorProblem::Orphans {
             owner: owner.to_owned(),
             installation: objects.iter().find_map(|one| one.installation.clone()),
             count: objects.len(),
@@ -239,18 +248,25 @@ fn orphans(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
 }
 
 /// Returns problems for objects that, by their marks, also belong to a Helm release, and for releases whose records could not be set aside.
-fn held(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
+fn find_held_by_releases(
+    owned: &[OwnedObject],
+    records: &[AddonInstallation],
+) -> Vec<DoctorProblem> {
     let mut problems = Vec::new();
     for record in records {
         let installation = name_of(record);
         let owner = owner_hash(&installation.namespace, &installation.name);
-        let mut releases: BTreeSet<String> = open_releases(record).collect();
+        let mut releases: BTreeSet<String> = list_open_releases(record).collect();
         let ours = owned.iter().filter(|object| object.owner == owner);
         releases.extend(ours.filter_map(|object| object.release.clone()));
-        problems.extend(releases.into_iter().map(|release| Problem::HeldByRelease {
-            installation: installation.clone(),
-            release,
-        }));
+        problems.extend(
+            releases
+                .into_iter()
+                .map(|release| DoctorProblem::HeldByRelease {
+                    installation: installation.clone(),
+                    release,
+                }),
+        );
     }
     problems
 }

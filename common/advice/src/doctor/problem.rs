@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::Unread;
+use super::UnreadFact;
 use addons_plan::continuation::Continuation;
-use addons_plan::standing::{Standing, Word};
+use addons_plan::standing::{Standing, StandingState};
 use common::api::names::{InstallationName, LABEL_HOLDS_CORE, SYSTEM_NAMESPACE};
-use common::entrance::Unreadable;
+use common::entrance::UnreadableField;
 use common::right::Right;
 
 /// How bad it is.
@@ -21,7 +21,7 @@ pub enum Severity {
 
 /// A problem of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum DoctorProblem {
     /// The server does not answer.
     #[error("it cannot be reached: {why}")]
     Unreachable {
@@ -34,7 +34,7 @@ pub enum Problem {
         /// The fact that could not be read.
         what: &'static str,
         /// Why it could not be read.
-        unread: Unread,
+        unread: UnreadFact,
     },
     /// Admission policies are not served.
     #[error("{version} serves no admission policies: 1.30 is the oldest that does")]
@@ -153,7 +153,7 @@ pub enum Problem {
         /// The object.
         object: InstallationName,
         /// The field that cannot be read, and why.
-        unreadable: Unreadable,
+        unreadable: UnreadableField,
     },
     /// A client stopped in the middle of an operation.
     #[error("an operation of {holder} was interrupted")]
@@ -265,16 +265,17 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl DoctorProblem {
     /// Returns the severity. What the user did not ask for, and what the caller may not read, is not an error.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
             Self::Unchecked { unread, .. } if !unread.is_forbidden => Severity::Error,
-            Self::Unwell { standing, .. } => match standing.word {
-                Word::Degraded | Word::Failed | Word::Stalled | Word::RecordOlderThanCluster => {
-                    Severity::Error
-                }
+            Self::Unwell { standing, .. } => match standing.state {
+                StandingState::Degraded
+                | StandingState::Failed
+                | StandingState::Stalled
+                | StandingState::RecordOlderThanCluster => Severity::Error,
                 _ => Severity::Warning,
             },
             Self::Unchecked { .. }
@@ -294,7 +295,7 @@ impl Problem {
 
     /// Returns a description of the object or part that has the problem.
     #[must_use]
-    pub fn object(&self) -> String {
+    pub fn subject(&self) -> String {
         match self {
             Self::Unreachable { .. } | Self::OldServer { .. } => "API server".to_owned(),
             Self::Unchecked { what, .. } => (*what).to_owned(),

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::doctor::{
-    Asked, Certificate, Checked, Facts, Lease, Namespace, Pair, Problem, Server, Unread, Webhook,
-    diagnose,
+    CertificateFacts, DoctorFacts, DoctorProblem, FactResult, Lease, NamespaceState, ObjectPair,
+    Server, UnreadFact, WebhookFacts, WebhookReply, diagnose,
 };
-use addons_engine::webhooks::Answer;
+use addons_engine::webhooks::WebhookAnswer;
 use addons_engine::{Cluster, EngineError, catalogues, identity, inspect, lease, record, secret};
 use addons_plan::standing::Health;
 use addons_versions::kubernetes;
 use certs::authority;
-use certs::inject::{Configuration, SERVICE};
-use certs::serving::{Material, verify};
+use certs::inject::{InjectedConfiguration, SERVICE};
+use certs::serving::{CertificateMaterial, verify};
 use common::api::installation::AddonInstallation;
 use common::api::names::{GROUP, SYSTEM_NAMESPACE};
 use common::right::Right;
@@ -28,51 +28,51 @@ use addons_operation::error::OperationError;
 use addons_operation::health;
 
 /// Timeout of one check.
-const BOUND: Duration = Duration::from_secs(10);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The Secret with the authority that the webhook manages, and the one with a certificate that another tool issues.
-const MANAGED: &str = "addons-webhook-ca";
-const GIVEN: &str = "addons-webhook-tls";
+const MANAGED_SECRET: &str = "addons-webhook-ca";
+const PROVIDED_SECRET: &str = "addons-webhook-tls";
 /// Name of the reconciler's Lease.
 const LEASE: &str = "addons-reconciler";
 /// The oldest minor version that serves admission policies.
-const OLDEST: u64 = 30;
+const OLDEST_MINOR: u64 = 30;
 
 /// Reads the facts and returns the problems of the cluster.
 ///
 /// # Errors
 /// The cluster has no configuration to connect with.
-pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
+pub async fn find_problems(ctx: &Context) -> Result<Vec<DoctorProblem>, OperationError> {
     let cluster = ctx.home().await?;
     let system = ctx.settings().system_namespace.clone();
-    let server = match bounded(server(cluster)).await {
+    let server = match with_timeout(read_server(cluster)).await {
         Ok(server) => server,
         // Nothing else can be read.
-        Err(unread) => return Ok(vec![Problem::Unreachable { why: unread.why }]),
+        Err(unread) => return Ok(vec![DoctorProblem::Unreachable { why: unread.why }]),
     };
     let definitions = builtin::definitions()?;
     let policies = builtin::policy_objects()?;
-    let rights = rights(&system);
+    let rights = needed_rights(&system);
     let (definitions, lacking, webhook, policies, records) = tokio::join!(
-        bounded(pairs(cluster, definitions)),
-        bounded(async { Ok(inspect::lacking(cluster, &rights).await?) }),
-        bounded(read_webhook(ctx, cluster)),
-        bounded(pairs(cluster, policies)),
-        bounded(async { Ok(record::list(cluster, None).await?) }),
+        with_timeout(read_pairs(cluster, definitions)),
+        with_timeout(async { Ok(inspect::missing_rights(cluster, &rights).await?) }),
+        with_timeout(read_webhook(ctx, cluster)),
+        with_timeout(read_pairs(cluster, policies)),
+        with_timeout(async { Ok(record::list(cluster, None).await?) }),
     );
     let (catalogues, lease, owned, namespaces, uid) = tokio::join!(
-        bounded(async { Ok(catalogues::list(cluster, &system).await?) }),
-        bounded(reconciler(cluster, &system)),
-        bounded(async { Ok(inspect::owned(cluster).await?) }),
-        bounded(async { Ok(inspect::namespaces(cluster).await?) }),
-        bounded(async { Ok(identity::cluster_uid(cluster).await?) }),
+        with_timeout(async { Ok(catalogues::list(cluster, &system).await?) }),
+        with_timeout(read_lease(cluster, &system)),
+        with_timeout(async { Ok(inspect::list_owned(cluster).await?) }),
+        with_timeout(async { Ok(inspect::list_namespaces(cluster).await?) }),
+        with_timeout(async { Ok(identity::cluster_uid(cluster).await?) }),
     );
-    let health = bounded(read_health(ctx, &records, &namespaces)).await;
-    Ok(diagnose(&Facts {
+    let health = with_timeout(read_health(ctx, &records, &namespaces)).await;
+    Ok(diagnose(&DoctorFacts {
         now: cluster.now(),
         system: system.clone(),
         server,
         definitions,
-        lacking,
+        missing_rights: lacking,
         webhook,
         policies,
         records,
@@ -86,21 +86,21 @@ pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
 }
 
 /// Runs a check with a timeout, and turns its error into text.
-async fn bounded<T>(check: impl Future<Output = Result<T, OperationError>>) -> Checked<T> {
-    match tokio::time::timeout(BOUND, check).await {
+async fn with_timeout<T>(check: impl Future<Output = Result<T, OperationError>>) -> FactResult<T> {
+    match tokio::time::timeout(CHECK_TIMEOUT, check).await {
         Ok(Ok(fact)) => Ok(fact),
-        Ok(Err(error)) => Err(Unread {
-            why: words(&error),
+        Ok(Err(error)) => Err(UnreadFact {
+            why: describe_error(&error),
             is_forbidden: error.is_forbidden(),
         }),
-        Err(_) => Err(Unread {
-            why: format!("no answer within {} s", BOUND.as_secs()),
+        Err(_) => Err(UnreadFact {
+            why: format!("no answer within {} s", CHECK_TIMEOUT.as_secs()),
             is_forbidden: false,
         }),
     }
 }
 
-fn words(error: &(dyn std::error::Error + 'static)) -> String {
+fn describe_error(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |cause| cause.source());
     let mut text = String::new();
     for cause in causes.map(ToString::to_string) {
@@ -112,10 +112,10 @@ fn words(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-async fn server(cluster: &Cluster) -> Result<Server, OperationError> {
+async fn read_server(cluster: &Cluster) -> Result<Server, OperationError> {
     let version = cluster.kubernetes_version().await?;
     let parsed = kubernetes::parse(&version).ok();
-    let is_supported = parsed.is_none_or(|it| (it.major, it.minor) >= (1, OLDEST));
+    let is_supported = parsed.is_none_or(|it| (it.major, it.minor) >= (1, OLDEST_MINOR));
     Ok(Server {
         version,
         is_supported,
@@ -123,16 +123,19 @@ async fn server(cluster: &Cluster) -> Result<Server, OperationError> {
 }
 
 /// Reads the live counterparts of objects of this release.
-async fn pairs(cluster: &Cluster, wanted: Vec<Value>) -> Result<Vec<Pair>, OperationError> {
+async fn read_pairs(
+    cluster: &Cluster,
+    wanted: Vec<Value>,
+) -> Result<Vec<ObjectPair>, OperationError> {
     let read = wanted.into_iter().map(async |wanted| {
-        let live = inspect::object(cluster, &wanted).await?;
-        Ok::<_, EngineError>(Pair { wanted, live })
+        let live = inspect::read_object(cluster, &wanted).await?;
+        Ok::<_, EngineError>(ObjectPair { wanted, live })
     });
     Ok(try_join_all(read).await?)
 }
 
 /// Returns the rights that commands need to read and write records.
-fn rights(system: &str) -> Vec<Right> {
+fn needed_rights(system: &str) -> Vec<Right> {
     let ours = |verb, resource: &str, namespace: Option<&str>| Right {
         verb,
         group: GROUP.to_owned(),
@@ -159,8 +162,8 @@ fn rights(system: &str) -> Vec<Right> {
 /// Reads the health of the installations of this cluster, by owner hash; empty without records or namespaces.
 async fn read_health(
     ctx: &Context,
-    records: &Checked<Vec<AddonInstallation>>,
-    namespaces: &Checked<BTreeMap<String, Namespace>>,
+    records: &FactResult<Vec<AddonInstallation>>,
+    namespaces: &FactResult<BTreeMap<String, NamespaceState>>,
 ) -> Result<BTreeMap<String, Health>, OperationError> {
     let (Ok(records), Ok(namespaces)) = (records, namespaces) else {
         return Ok(BTreeMap::new());
@@ -172,44 +175,48 @@ async fn read_health(
         namespace == Some(system) || about.is_some_and(|about| about.is_local)
     };
     let records: Vec<_> = records.iter().filter(is_here).collect();
-    Ok(health::troubles(ctx.home().await?, &records, false).await?)
+    Ok(health::find_troubles(ctx.home().await?, &records, false).await?)
 }
 
-async fn read_webhook(ctx: &Context, cluster: &Cluster) -> Result<Webhook, OperationError> {
+async fn read_webhook(ctx: &Context, cluster: &Cluster) -> Result<WebhookFacts, OperationError> {
     let mut base = builtin::webhook_objects()?;
     // The Secret is checked along with its certificate, and the webhook works without a PodDisruptionBudget.
     base.retain(|object| object["kind"] != "Secret" && object["kind"] != "PodDisruptionBudget");
-    let mut parts = pairs(cluster, base).await?;
+    let mut parts = read_pairs(cluster, base).await?;
     let mut live = parts.iter().filter_map(|part| part.live.as_ref());
     let is_given = live.any(builtin::webhook::has_own_certificate);
     if is_given {
-        parts.retain_mut(|part| builtin::webhook::without_managed_certificate(&mut part.wanted));
+        parts.retain_mut(|part| builtin::webhook::strip_managed_certificate(&mut part.wanted));
     }
-    let asked = match builtin::webhook::ask(ctx).await? {
-        Answer::Denied => Asked::Denied,
-        Answer::Accepted => Asked::Accepted,
-        Answer::Unanswered(why) => Asked::Unanswered(why),
-        Answer::Refused(why) => Asked::Refused(why),
+    let asked = match builtin::webhook::probe(ctx).await? {
+        WebhookAnswer::Denied => WebhookReply::Denied,
+        WebhookAnswer::Accepted => WebhookReply::Accepted,
+        WebhookAnswer::Unanswered(why) => WebhookReply::Unanswered(why),
+        WebhookAnswer::Refused(why) => WebhookReply::Refused(why),
     };
-    Ok(Webhook {
-        asked,
-        ready: inspect::ready(cluster, SYSTEM_NAMESPACE, SERVICE).await?,
-        certificate: bounded(certificate(cluster, &parts, is_given)).await,
+    Ok(WebhookFacts {
+        reply: asked,
+        ready: inspect::count_ready_endpoints(cluster, SYSTEM_NAMESPACE, SERVICE).await?,
+        certificate: with_timeout(read_certificate(cluster, &parts, is_given)).await,
         parts,
     })
 }
 
 /// Reads the Secret of the webhook, and checks whether the configurations trust its authority. `is_given`: another tool issues its
 /// certificate.
-async fn certificate(
+async fn read_certificate(
     cluster: &Cluster,
-    parts: &[Pair],
+    parts: &[ObjectPair],
     is_given: bool,
-) -> Result<Certificate, OperationError> {
-    let name = if is_given { GIVEN } else { MANAGED };
-    let mut found = Certificate {
+) -> Result<CertificateFacts, OperationError> {
+    let name = if is_given {
+        PROVIDED_SECRET
+    } else {
+        MANAGED_SECRET
+    };
+    let mut found = CertificateFacts {
         secret: name.to_owned(),
-        ..Certificate::default()
+        ..CertificateFacts::default()
     };
     let Some(secret) = secret::get(cluster, SYSTEM_NAMESPACE, name).await? else {
         found.unusable = Some("it does not exist".to_owned());
@@ -219,7 +226,7 @@ async fn certificate(
     let bytes = |key: &str| data.get(key).map_or(&[][..], |value| &value.0);
     let authority = String::from_utf8_lossy(bytes("ca.crt")).into_owned();
     if is_given {
-        let material = Material {
+        let material = CertificateMaterial {
             chain_pem: bytes("tls.crt"),
             key_pem: bytes("tls.key"),
             authority_pem: Some(authority.as_bytes()),
@@ -229,18 +236,18 @@ async fn certificate(
         let names = [format!("{SERVICE}.{SYSTEM_NAMESPACE}.svc")];
         found.unusable = verify(&material, &names, now)
             .err()
-            .map(|error| words(&error));
+            .map(|error| describe_error(&error));
     } else {
-        match authority::life(&authority) {
+        match authority::read_life(&authority) {
             Ok(life) => found.end = Some(life.end),
-            Err(error) => found.unusable = Some(words(&error)),
+            Err(error) => found.unusable = Some(describe_error(&error)),
         }
     }
     if found.unusable.is_none() {
         let live = parts.iter().filter_map(|part| part.live.as_ref());
         let untrusting = live.filter(|live| {
             live["webhooks"].is_array()
-                && !Configuration::read(live, SYSTEM_NAMESPACE).carries(&authority)
+                && !InjectedConfiguration::read(live, SYSTEM_NAMESPACE).trusts(&authority)
         });
         let named = untrusting.filter_map(|live| {
             let name = live["metadata"]["name"].as_str()?;
@@ -251,7 +258,7 @@ async fn certificate(
     Ok(found)
 }
 
-async fn reconciler(cluster: &Cluster, system: &str) -> Result<Option<Lease>, OperationError> {
+async fn read_lease(cluster: &Cluster, system: &str) -> Result<Option<Lease>, OperationError> {
     let found = lease::get(cluster, system, LEASE).await?;
     Ok(found.and_then(|lease| lease.spec).map(|spec| Lease {
         holder: spec.holder_identity.unwrap_or_default(),

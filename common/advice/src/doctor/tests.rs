@@ -1,18 +1,18 @@
 use serde_json::json;
 
 use super::*;
-use addons_plan::standing::object::{ObjectHealth, Sight};
+use addons_plan::standing::object::{ObjectHealth, ObservedObject};
 use common::api::installation::AddonInstallation;
 
-fn healthy() -> Facts {
+fn healthy() -> DoctorFacts {
     let pair = |kind: &str, name: &str| {
         let object = json!({"kind": kind, "metadata": {"name": name}});
-        Pair {
+        ObjectPair {
             wanted: object.clone(),
             live: Some(object),
         }
     };
-    Facts {
+    DoctorFacts {
         now: Timestamp::UNIX_EPOCH,
         system: "kubectl-addons".to_owned(),
         server: Server {
@@ -20,15 +20,15 @@ fn healthy() -> Facts {
             is_supported: true,
         },
         definitions: Ok(vec![pair("CustomResourceDefinition", "a")]),
-        lacking: Ok(Vec::new()),
-        webhook: Ok(Webhook {
+        missing_rights: Ok(Vec::new()),
+        webhook: Ok(WebhookFacts {
             parts: vec![
                 pair("Deployment", "addons-webhook"),
                 pair("ValidatingWebhookConfiguration", "kubectl-addons"),
             ],
-            asked: Asked::Denied,
+            reply: WebhookReply::Denied,
             ready: 2,
-            certificate: Ok(Certificate::default()),
+            certificate: Ok(CertificateFacts::default()),
         }),
         policies: Ok(vec![
             pair("ValidatingAdmissionPolicy", "kubectl-addons-guards"),
@@ -45,23 +45,23 @@ fn healthy() -> Facts {
 }
 
 /// The problems of a cluster in which one thing is wrong.
-fn with(change: impl FnOnce(&mut Facts)) -> Vec<String> {
+fn with(change: impl FnOnce(&mut DoctorFacts)) -> Vec<String> {
     let mut facts = healthy();
     change(&mut facts);
     let problems = diagnose(&facts).into_iter();
     problems
-        .map(|it| format!("{:?} {}: {it}", it.severity(), it.object()))
+        .map(|it| format!("{:?} {}: {it}", it.severity(), it.subject()))
         .collect()
 }
 
-fn unread<T>(why: &str, is_forbidden: bool) -> Checked<T> {
-    Err(Unread {
+fn unread<T>(why: &str, is_forbidden: bool) -> FactResult<T> {
+    Err(UnreadFact {
         why: why.to_owned(),
         is_forbidden,
     })
 }
 
-fn webhook(facts: &mut Facts) -> &mut Webhook {
+fn webhook(facts: &mut DoctorFacts) -> &mut WebhookFacts {
     facts.webhook.as_mut().expect("it was read")
 }
 
@@ -84,7 +84,7 @@ fn nothing_is_wrong_with_a_healthy_cluster() {
 
 #[test]
 fn each_part_of_the_admission_is_judged() {
-    let live = |pairs: &mut Checked<Vec<Pair>>, at: usize, live: Option<Value>| {
+    let live = |pairs: &mut FactResult<Vec<ObjectPair>>, at: usize, live: Option<Value>| {
         pairs.as_mut().expect("read")[at].live = live;
     };
     let ignored = json!({"webhooks": [{"failurePolicy": "Ignore"}]});
@@ -110,7 +110,7 @@ fn each_part_of_the_admission_is_judged() {
             "Error kubectl-addons/Service addons-webhook: no pod of it is ready",
         ),
         (
-            with(|facts| webhook(facts).asked = Asked::Accepted),
+            with(|facts| webhook(facts).reply = WebhookReply::Accepted),
             "Error webhook: it does not deny a request that it must deny",
         ),
         (
@@ -131,13 +131,13 @@ fn each_part_of_the_admission_is_judged() {
             "Error the catalogues: it could not be checked: no answer within 10 s",
         ),
         (
-            with(|facts| webhook(facts).asked = Asked::Refused("silence".to_owned())),
+            with(|facts| webhook(facts).reply = WebhookReply::Refused("silence".to_owned())),
             "Error webhook: it refuses every request: silence",
         ),
         (
             with(|facts| {
                 let role = |rules: Value| json!({"kind": "Role", "metadata": {"name": "a"}, "rules": rules});
-                webhook(facts).parts.push(Pair {
+                webhook(facts).parts.push(ObjectPair {
                     wanted: role(json!([{"verbs": ["get", "update"]}])),
                     live: Some(role(json!([{"verbs": ["get"]}]))),
                 });
@@ -155,11 +155,11 @@ fn each_part_of_the_admission_is_judged() {
             part.live = None;
         }
         let role = json!({"kind": "ClusterRole", "metadata": {"name": "left"}});
-        webhook(facts).parts.push(Pair {
+        webhook(facts).parts.push(ObjectPair {
             wanted: role.clone(),
             live: Some(role),
         });
-        webhook(facts).asked = Asked::Accepted;
+        webhook(facts).reply = WebhookReply::Accepted;
     });
     // Not asked for is not broken, and a role that is left is no webhook.
     assert_eq!(none.len(), 2, "{none:?}");
@@ -171,7 +171,7 @@ fn each_part_of_the_admission_is_judged() {
 
 #[test]
 fn of_a_webhook_outside_only_its_answer_is_judged() {
-    let outside = |asked: Asked| {
+    let outside = |asked: WebhookReply| {
         with(|facts| {
             let webhook = webhook(facts);
             webhook.parts[0].live = None;
@@ -183,12 +183,12 @@ fn of_a_webhook_outside_only_its_answer_is_judged() {
             configuration.live = Some(at(json!({"url": "https://a.example/judge"})));
             webhook.ready = 0;
             webhook.certificate = unread("no Secret", false);
-            webhook.asked = asked;
+            webhook.reply = asked;
         })
     };
-    assert_eq!(outside(Asked::Denied), Vec::<String>::new());
+    assert_eq!(outside(WebhookReply::Denied), Vec::<String>::new());
     assert_eq!(
-        outside(Asked::Unanswered("refused".to_owned())),
+        outside(WebhookReply::Unanswered("refused".to_owned())),
         [
             "Error webhook: it runs outside the cluster at https://a.example/judge, and does not answer: refused"
         ]
@@ -197,18 +197,18 @@ fn of_a_webhook_outside_only_its_answer_is_judged() {
 
 #[test]
 fn a_certificate_is_judged_by_time_and_trust() {
-    let of = |certificate: Certificate| {
+    let of = |certificate: CertificateFacts| {
         with(|facts| {
             facts.now = Timestamp::from_second(100).expect("a time");
-            webhook(facts).certificate = Ok(Certificate {
+            webhook(facts).certificate = Ok(CertificateFacts {
                 secret: "addons-webhook-ca".to_owned(),
                 ..certificate
             });
         })
     };
-    let end = |second| Certificate {
+    let end = |second| CertificateFacts {
         end: Some(Timestamp::from_second(second).expect("a time")),
-        ..Certificate::default()
+        ..CertificateFacts::default()
     };
     assert_eq!(of(end(101)), Vec::<String>::new());
     let expired = of(end(100));
@@ -216,7 +216,7 @@ fn a_certificate_is_judged_by_time_and_trust() {
         expired[0].contains("has expired at 1970-01-01T00:01:40Z"),
         "{expired:?}"
     );
-    let untrusted = of(Certificate {
+    let untrusted = of(CertificateFacts {
         untrusted_by: vec!["MutatingWebhookConfiguration kubectl-addons".to_owned()],
         ..end(101)
     });
@@ -231,7 +231,7 @@ fn records_are_judged_by_what_they_wait_for() {
             facts.now = second(1000);
             facts.records = Ok(vec![record]);
             facts.lease = Ok(lease);
-            let system = (facts.system.clone(), Namespace::default());
+            let system = (facts.system.clone(), NamespaceState::default());
             facts.namespaces = Ok(BTreeMap::from([system]));
         })
     };
@@ -305,14 +305,14 @@ fn installations_are_judged_by_their_live_objects() {
             let objects = json!([{"name": "a"}]);
             let group = json!({"group": group, "version": "v1", "kind": kind, "objects": objects});
             let status = serde_json::from_value(json!({"inventory": [group]})).expect("a status");
-            let inventory = Inventory::of(Some(&status)).objects;
+            let inventory = Inventory::from_status(Some(&status)).objects;
             let (key, item) = inventory.first_key_value().expect("an object");
             let object = ObjectHealth {
                 edited,
-                ..ObjectHealth::of(key, item, "me", &Sight::Gone)
+                ..ObjectHealth::assess(key, item, "me", &ObservedObject::Missing)
             };
             let health = Health {
-                judged: 1,
+                assessed: 1,
                 objects: vec![object],
                 older: None,
             };
@@ -354,9 +354,9 @@ fn every_namespace_of_a_core_addon_has_the_mark() {
     let of = |spec: &Value, metadata: Value| {
         with(|facts| {
             facts.records = Ok(vec![record(spec.clone(), metadata, inventory.clone())]);
-            let namespace = |name: &str| Namespace {
+            let namespace = |name: &str| NamespaceState {
                 holds_core: name == "marked",
-                ..Namespace::default()
+                ..NamespaceState::default()
             };
             let all = names.map(|name| (name.to_owned(), namespace(name)));
             facts.namespaces = Ok(all.into());
@@ -377,7 +377,7 @@ fn every_namespace_of_a_core_addon_has_the_mark() {
 
 #[test]
 fn objects_without_a_record_are_told_by_owner() {
-    let owned = |name: &str, owner: &str| Owned {
+    let owned = |name: &str, owner: &str| OwnedObject {
         object: format!("shop/ConfigMap {name}"),
         owner: owner.to_owned(),
         installation: None,

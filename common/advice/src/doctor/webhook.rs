@@ -3,25 +3,25 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::problem::Problem;
-use super::{Checked, Pair, difference, name, text};
+use super::problem::DoctorProblem;
+use super::{FactResult, ObjectPair, find_difference, object_name, text};
 
 /// Facts about the webhook.
 #[derive(Clone, Debug)]
-pub struct Webhook {
+pub struct WebhookFacts {
     /// Its objects.
-    pub parts: Vec<Pair>,
+    pub parts: Vec<ObjectPair>,
     /// The answer to a request that it must deny.
-    pub asked: Asked,
+    pub reply: WebhookReply,
     /// The number of its ready pods.
     pub ready: usize,
     /// Its certificate.
-    pub certificate: Checked<Certificate>,
+    pub certificate: FactResult<CertificateFacts>,
 }
 
 /// The answer to a request that the webhook must deny.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum WebhookReply {
     /// The request was denied.
     Denied,
     /// The request was accepted.
@@ -34,7 +34,7 @@ pub enum Asked {
 
 /// Facts about the certificate of the webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Certificate {
+pub struct CertificateFacts {
     /// Name of its Secret.
     pub secret: String,
     /// Why it cannot be used, if it cannot.
@@ -47,47 +47,51 @@ pub struct Certificate {
 
 /// Returns the problems of the webhook. `is_defined`: whether our CRDs exist; without them it has nothing to deny. `is_wanted`: whether it
 /// is recorded as installed, even if none of its objects exists.
-pub(super) fn judge(
-    webhook: &Webhook,
+pub(super) fn find_webhook_problems(
+    webhook: &WebhookFacts,
     now: Timestamp,
     is_defined: bool,
     is_wanted: bool,
-) -> Vec<Problem> {
-    let mut serving = webhook.parts.iter().filter(|part| serves(part));
+) -> Vec<DoctorProblem> {
+    let mut serving = webhook.parts.iter().filter(|part| shows_webhook(part));
     if serving.all(|part| part.live.is_none()) && !is_wanted {
-        return vec![Problem::NoWebhook];
+        return vec![DoctorProblem::NoWebhook];
     }
-    let url = outside(webhook);
+    let url = external_url(webhook);
     // A webhook outside the cluster has no objects and no certificate in it.
     let parts = webhook
         .parts
         .iter()
         .filter(|part| url.is_none() || is_configuration(part));
-    let mut found: Vec<Problem> = parts.flat_map(|pair| part(pair, url.is_some())).collect();
+    let mut found: Vec<DoctorProblem> = parts
+        .flat_map(|pair| object_problems(pair, url.is_some()))
+        .collect();
     if url.is_none() {
         if webhook.ready == 0 {
-            found.push(Problem::NoEndpoints);
+            found.push(DoctorProblem::NoEndpoints);
         }
         match &webhook.certificate {
-            Err(unread) => found.push(Problem::Unchecked {
+            Err(unread) => found.push(DoctorProblem::Unchecked {
                 what: "the certificate of the webhook",
                 unread: unread.clone(),
             }),
-            Ok(certificate) => found.extend(of_certificate(certificate, now)),
+            Ok(certificate) => found.extend(certificate_problems(certificate, now)),
         }
     }
-    match (&webhook.asked, url) {
-        (Asked::Unanswered(why), Some(url)) => found.push(Problem::UnansweredOutside {
-            url: url.to_owned(),
-            why: why.clone(),
-        }),
-        (asked, _) => found.extend(of_answer(asked, is_defined)),
+    match (&webhook.reply, url) {
+        (WebhookReply::Unanswered(why), Some(url)) => {
+            found.push(DoctorProblem::UnansweredOutside {
+                url: url.to_owned(),
+                why: why.clone(),
+            })
+        }
+        (asked, _) => found.extend(answer_problem(asked, is_defined)),
     }
     found
 }
 
 /// Returns the URL of a webhook that runs outside the cluster; `None` if a configuration names a Service.
-fn outside(webhook: &Webhook) -> Option<&str> {
+fn external_url(webhook: &WebhookFacts) -> Option<&str> {
     let configurations = webhook.parts.iter().filter(|part| is_configuration(part));
     let live = configurations.filter_map(|part| part.live.as_ref());
     let webhooks = live
@@ -99,33 +103,33 @@ fn outside(webhook: &Webhook) -> Option<&str> {
 }
 
 /// Returns whether an object shows that a webhook is installed; accounts and roles may be leftovers.
-fn serves(pair: &Pair) -> bool {
+fn shows_webhook(pair: &ObjectPair) -> bool {
     ["Deployment", "Service"].contains(&text(&pair.wanted["kind"]).as_str())
         || is_configuration(pair)
 }
 
-fn is_configuration(pair: &Pair) -> bool {
+fn is_configuration(pair: &ObjectPair) -> bool {
     text(&pair.wanted["kind"]).ends_with("WebhookConfiguration")
 }
 
-fn of_answer(asked: &Asked, is_defined: bool) -> Option<Problem> {
+fn answer_problem(asked: &WebhookReply, is_defined: bool) -> Option<DoctorProblem> {
     match asked {
-        Asked::Denied => None,
-        Asked::Unanswered(why) => Some(Problem::Unanswered { why: why.clone() }),
-        Asked::Refused(why) => Some(Problem::RefusesAll { why: why.clone() }),
+        WebhookReply::Denied => None,
+        WebhookReply::Unanswered(why) => Some(DoctorProblem::Unanswered { why: why.clone() }),
+        WebhookReply::Refused(why) => Some(DoctorProblem::RefusesAll { why: why.clone() }),
         // Without our CRDs, the request is no test.
-        Asked::Accepted => is_defined.then_some(Problem::NotJudged),
+        WebhookReply::Accepted => is_defined.then_some(DoctorProblem::NotJudged),
     }
 }
 
 /// Returns the problems of one object: it is missing, or the fields that matter differ (those of configurations, roles and Services). The
 /// Deployment may have other values; its record shows whether it was edited. `is_outside`: where the configurations find the webhook is not
 /// compared.
-fn part(pair: &Pair, is_outside: bool) -> Vec<Problem> {
+fn object_problems(pair: &ObjectPair, is_outside: bool) -> Vec<DoctorProblem> {
     let kind = text(&pair.wanted["kind"]);
-    let object = format!("{kind} {}", name(&pair.wanted));
+    let object = format!("{kind} {}", object_name(&pair.wanted));
     let Some(live) = &pair.live else {
-        return vec![Problem::PartMissing { object }];
+        return vec![DoctorProblem::PartMissing { object }];
     };
     let fields = match kind.as_str() {
         "Role" | "ClusterRole" => &["rules"][..],
@@ -138,7 +142,7 @@ fn part(pair: &Pair, is_outside: bool) -> Vec<Problem> {
     let webhooks = live["webhooks"].as_array();
     let ignores = |webhook: &Value| webhook["failurePolicy"] == "Ignore";
     if kind.starts_with("Validating") && webhooks.is_some_and(|all| all.iter().any(ignores)) {
-        found.push(Problem::FailuresIgnored);
+        found.push(DoctorProblem::FailuresIgnored);
     }
     let mut wanted = pair.wanted.clone();
     // This field was just checked, or is the same.
@@ -151,29 +155,29 @@ fn part(pair: &Pair, is_outside: bool) -> Vec<Problem> {
         }
     }
     let differs = fields.iter().find_map(|field| {
-        let found = difference(&wanted[field], &live[field])?;
+        let found = find_difference(&wanted[field], &live[field])?;
         Some(format!("{field}.{found}").trim_end_matches('.').to_owned())
     });
-    found.extend(differs.map(|field| Problem::PartDiffers { object, field }));
+    found.extend(differs.map(|field| DoctorProblem::PartDiffers { object, field }));
     found
 }
 
-fn of_certificate(certificate: &Certificate, now: Timestamp) -> Vec<Problem> {
+fn certificate_problems(certificate: &CertificateFacts, now: Timestamp) -> Vec<DoctorProblem> {
     let secret = certificate.secret.clone();
     let mut found = Vec::new();
     if let Some(why) = &certificate.unusable {
-        found.push(Problem::Certificate {
+        found.push(DoctorProblem::Certificate {
             secret,
             why: why.clone(),
         });
     } else if let Some(end) = certificate.end.filter(|end| *end <= now) {
-        found.push(Problem::Certificate {
+        found.push(DoctorProblem::Certificate {
             secret,
             why: format!("its certificate has expired at {end}"),
         });
     }
     let untrusted = certificate.untrusted_by.iter();
-    found.extend(untrusted.map(|object| Problem::StaleBundle {
+    found.extend(untrusted.map(|object| DoctorProblem::StaleBundle {
         object: object.clone(),
     }));
     found

@@ -4,8 +4,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::lifecycle::{Fate, Lifecycle, Release};
-use super::risk::{Owners, text};
+use super::lifecycle::{ApiFate, KubernetesRelease, Lifecycle};
+use super::risk::{OwnerIndex, text};
 use common::api::names::InstallationName;
 
 /// Marks registrations of the API server: for groups that it serves itself (`onstart`), and for CRDs (`true`).
@@ -37,22 +37,22 @@ pub enum ApiServiceTrouble {
     /// The release serves this group and version itself, but requests still go to the server of the APIService.
     Served {
         /// The release.
-        release: Release,
+        release: KubernetesRelease,
     },
     /// The API server serves it now, but the release does not.
     Removed {
         /// The release that removed it.
-        removed: Release,
+        removed: KubernetesRelease,
     },
 }
 
 /// Returns the risk of an APIService, now or with this release.
 #[must_use]
-pub fn judge(
+pub fn find_api_service_risk(
     service: &Value,
-    release: Release,
+    release: KubernetesRelease,
     table: &Lifecycle,
-    owners: &Owners,
+    owners: &OwnerIndex,
 ) -> Option<ApiServiceRisk> {
     let metadata = &service["metadata"];
     if metadata["labels"][AUTOMANAGED].is_string() {
@@ -60,12 +60,14 @@ pub fn judge(
     }
     let spec = &service["spec"];
     let is_remote = spec["service"].is_object();
-    let fate = table.version(&text(&spec["group"]), &text(&spec["version"]), release);
+    let fate = table.group_version_fate(&text(&spec["group"]), &text(&spec["version"]), release);
     let trouble = match fate {
-        Some(Fate::Served) if is_remote => ApiServiceTrouble::Served { release },
-        Some(Fate::Removed { removed, .. }) if !is_remote => ApiServiceTrouble::Removed { removed },
+        Some(ApiFate::Served) if is_remote => ApiServiceTrouble::Served { release },
+        Some(ApiFate::Removed { removed, .. }) if !is_remote => {
+            ApiServiceTrouble::Removed { removed }
+        }
         _ => ApiServiceTrouble::Unavailable {
-            message: unavailable(service)?,
+            message: unavailable_reason(service)?,
         },
     };
     Some(ApiServiceRisk {
@@ -76,7 +78,7 @@ pub fn judge(
 }
 
 /// Returns why an APIService is not available; `None` if it is.
-fn unavailable(service: &Value) -> Option<String> {
+fn unavailable_reason(service: &Value) -> Option<String> {
     let conditions = service["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     match conditions.find(|condition| condition["type"] == "Available") {
@@ -100,8 +102,13 @@ mod tests {
     }
 
     fn trouble(service: &Value) -> Option<ApiServiceTrouble> {
-        let release: Release = "1.37".parse().unwrap();
-        let found = judge(service, release, &Lifecycle::default(), &Owners::default());
+        let release: KubernetesRelease = "1.37".parse().unwrap();
+        let found = find_api_service_risk(
+            service,
+            release,
+            &Lifecycle::default(),
+            &OwnerIndex::default(),
+        );
         found.map(|risk| risk.trouble)
     }
 

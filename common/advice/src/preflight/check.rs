@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::preflight::lifecycle::{Lifecycle, Release};
-use crate::preflight::order::{Order, order};
-use crate::preflight::risk::{Owners, Risk};
-use crate::preflight::{Clusters, Finding, Writer, api_services, judge, next, stored, webhooks};
-use addons_engine::live::Selection;
-use addons_engine::preflight::{Obstacles, obstacles};
+use crate::preflight::lifecycle::{KubernetesRelease, Lifecycle};
+use crate::preflight::order::{UpgradeOrder, upgrade_order};
+use crate::preflight::risk::{OwnerIndex, Risk};
+use crate::preflight::{
+    ApiWriter, PreflightFinding, UpgradeClusters, api_services, check_installation, next_entry,
+    stored, webhooks,
+};
+use addons_engine::live::LiveSelection;
+use addons_engine::preflight::{UpgradeObstacles, read_obstacles};
 use addons_plan::inventory::Inventory;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::catalogue::select::ClusterFacts;
-use common::catalogue::{Catalogue, label};
+use common::catalogue::select::ClusterVersions;
+use common::catalogue::{Catalogue, version_label};
 use common::manifest::key::ObjectKey;
 use serde_json::Value;
 
@@ -25,13 +28,13 @@ use addons_operation::render;
 
 /// The result of `preflight`.
 #[derive(Clone, Debug, Default)]
-pub struct Preflight {
+pub struct PreflightResult {
     /// The findings, in the order of the records.
-    pub installations: Vec<(InstallationName, Finding)>,
+    pub installations: Vec<(InstallationName, PreflightFinding)>,
     /// What else can block the upgrade.
     pub risks: Vec<Risk>,
     /// The order of the upgrades.
-    pub order: Order,
+    pub order: UpgradeOrder,
     /// What could not be read, and why: one sentence each.
     pub unread: Vec<String>,
 }
@@ -47,18 +50,18 @@ pub async fn check(
     known: &Records,
     records: &[&AddonInstallation],
     are_named: bool,
-    to: &ClusterFacts,
-) -> Result<Preflight, OperationError> {
+    to: &ClusterVersions,
+) -> Result<PreflightResult, OperationError> {
     let table = Lifecycle::default();
-    let mut found = Preflight::default();
-    let writers = writers(ctx, records, &table, &mut found.unread).await?;
-    let here: Vec<&AddonInstallation> = known.here().collect();
-    let owners = Owners::of(here.iter().copied());
-    let obstacles = obstacles(ctx.cluster().await?, |configurations, system| {
-        webhooks::called(configurations, system)
+    let mut found = PreflightResult::default();
+    let writers = read_writers(ctx, records, &table, &mut found.unread).await?;
+    let here: Vec<&AddonInstallation> = known.in_cluster().collect();
+    let owners = OwnerIndex::from_records(here.iter().copied());
+    let obstacles = read_obstacles(ctx.cluster().await?, |configurations, system| {
+        webhooks::called_services(configurations, system)
     })
     .await?;
-    found.judge(&obstacles, &owners, to, &table);
+    found.add_risks(&obstacles, &owners, to, &table);
     for record in records {
         let is_of_directory = record.spec.addon_ref.directory.is_some();
         let catalogue = match is_of_directory {
@@ -67,19 +70,19 @@ pub async fn check(
             false => Some(catalogue_of(ctx, record).await),
         };
         let now = match &catalogue {
-            Some(Ok(catalogue)) => ctx.fit_for(catalogue.versions()).await?,
-            _ => ctx.version().await?,
+            Some(Ok(catalogue)) => ctx.cluster_facts_for(catalogue.versions()).await?,
+            _ => ctx.cluster_facts().await?,
         };
-        let then = ClusterFacts {
+        let then = ClusterVersions {
             kubernetes: to.kubernetes.clone(),
             ..now.clone()
         };
-        let clusters = Clusters { now, then };
+        let clusters = UpgradeClusters { now, then };
         let of_catalogue = catalogue.as_ref().map(|read| match read {
             Ok(catalogue) => Ok(&**catalogue),
             Err(error) => Err(error.to_string()),
         });
-        let finding = judge(
+        let finding = check_installation(
             record,
             of_catalogue,
             &writers,
@@ -90,7 +93,7 @@ pub async fn check(
         if let Some(Ok(catalogue)) = &catalogue {
             let upgrade = (*record, &**catalogue, &clusters);
             found
-                .judge_next(ctx, upgrade, &obstacles.definitions, &owners)
+                .add_upgrade_risks(ctx, upgrade, &obstacles.definitions, &owners)
                 .await;
         }
         found.installations.push((name_of(record), finding));
@@ -103,20 +106,20 @@ pub async fn check(
     }
     let findings = found.installations.iter().map(|(_, finding)| finding);
     let findings: Vec<_> = records.iter().copied().zip(findings).collect();
-    found.order = order(&findings, &here, &known.system);
+    found.order = upgrade_order(&findings, &here, &known.system);
     Ok(found)
 }
 
-impl Preflight {
+impl PreflightResult {
     /// Adds the risks in a cluster for this version.
-    fn judge(
+    fn add_risks(
         &mut self,
-        obstacles: &Obstacles,
-        owners: &Owners,
-        to: &ClusterFacts,
+        obstacles: &UpgradeObstacles,
+        owners: &OwnerIndex,
+        to: &ClusterVersions,
         table: &Lifecycle,
     ) {
-        let Obstacles {
+        let UpgradeObstacles {
             webhooks: configurations,
             system,
             backends,
@@ -131,39 +134,40 @@ impl Preflight {
         }
         let of_webhooks = configurations
             .iter()
-            .flat_map(|one| webhooks::judge(one, system, backends, owners));
+            .flat_map(|one| webhooks::find_webhook_risks(one, system, backends, owners));
         self.risks.extend(of_webhooks.map(Risk::Webhook));
-        let release = to.kubernetes.as_ref().map(Release::from);
+        let release = to.kubernetes.as_ref().map(KubernetesRelease::from);
         let of_services = services
             .iter()
-            .filter_map(|one| api_services::judge(one, release?, table, owners));
+            .filter_map(|one| api_services::find_api_service_risk(one, release?, table, owners));
         self.risks.extend(of_services.map(Risk::ApiService));
         let stored = definitions
             .iter()
-            .filter_map(|one| stored::judge(one, owners));
+            .filter_map(|one| stored::find_stored_risk(one, owners));
         self.risks.extend(stored.map(Risk::StoredVersions));
     }
 
     /// Adds the stored versions that the next version of an add-on lacks. They replace the risk that was found for the same CRD.
-    async fn judge_next(
+    async fn add_upgrade_risks(
         &mut self,
         ctx: &Context,
-        (record, catalogue, clusters): (&AddonInstallation, &Catalogue, &Clusters),
+        (record, catalogue, clusters): (&AddonInstallation, &Catalogue, &UpgradeClusters),
         definitions: &[Value],
-        owners: &Owners,
+        owners: &OwnerIndex,
     ) {
         let owned: Vec<&Value> = definitions
             .iter()
             .filter(|one| owners.owner(one) == Some(name_of(record)))
             .collect();
         let rules = ctx.settings().rules;
-        let Some(entry) = next(record, catalogue, clusters, rules).filter(|_| !owned.is_empty())
+        let Some(entry) =
+            next_entry(record, catalogue, clusters, rules).filter(|_| !owned.is_empty())
         else {
             return;
         };
-        let version = label(&entry.version.version, &entry.version.id);
+        let version = version_label(&entry.version.version, &entry.version.id);
         let kubernetes = clusters.then.kubernetes.as_ref().map(ToString::to_string);
-        let rendered = match render::of_entry(ctx, entry, kubernetes.as_deref()).await {
+        let rendered = match render::render_entry(ctx, entry, kubernetes.as_deref()).await {
             Ok(rendered) => rendered,
             Err(error) => {
                 self.unread.push(format!(
@@ -175,7 +179,7 @@ impl Preflight {
             }
         };
         let wanted = rendered.manifests.iter().map(|manifest| &*manifest.object);
-        for risk in stored::judge_upgrade(&owned, wanted, &version, owners) {
+        for risk in stored::find_upgrade_risks(&owned, wanted, &version, owners) {
             self.risks.retain(
                 |other| !matches!(other, Risk::StoredVersions(other) if other.name == risk.name),
             );
@@ -185,19 +189,19 @@ impl Preflight {
 }
 
 /// Reads which managers wrote the objects of these installations, and in which API version.
-async fn writers(
+async fn read_writers(
     ctx: &Context,
     records: &[&AddonInstallation],
     table: &Lifecycle,
     unread: &mut Vec<String>,
-) -> Result<BTreeMap<ObjectKey, Vec<Writer>>, OperationError> {
+) -> Result<BTreeMap<ObjectKey, Vec<ApiWriter>>, OperationError> {
     let inventories = records
         .iter()
-        .map(|record| Inventory::of(record.status.as_ref()));
+        .map(|record| Inventory::from_status(record.status.as_ref()));
     let keys = inventories.flat_map(|inventory| inventory.objects.into_keys());
     let keys = keys.filter(|key| table.has_changed(&key.group, &key.kind));
-    let selections: BTreeSet<Selection> = keys
-        .map(|key| Selection {
+    let selections: BTreeSet<LiveSelection> = keys
+        .map(|key| LiveSelection {
             group: key.group,
             kind: key.kind,
             namespace: key.namespace,
@@ -208,22 +212,22 @@ async fn writers(
         return Ok(BTreeMap::new());
     }
     let cluster = ctx.cluster().await?;
-    let (live, unreadable) = health::read(cluster, &selections, None).await?;
-    for (Selection { kind, .. }, why) in unreadable {
+    let (live, unreadable) = health::read_live(cluster, &selections, None).await?;
+    for (LiveSelection { kind, .. }, why) in unreadable {
         unread.push(format!(
             "{kind} cannot be read, so who writes such objects is not known: {why}"
         ));
     }
     let writers = live.into_iter().map(|(key, object)| {
         let entries = object["metadata"]["managedFields"].as_array();
-        let all = entries.into_iter().flatten().filter_map(writer);
+        let all = entries.into_iter().flatten().filter_map(parse_writer);
         (key, all.collect())
     });
     Ok(writers.collect())
 }
 
-fn writer(entry: &Value) -> Option<Writer> {
-    Some(Writer {
+fn parse_writer(entry: &Value) -> Option<ApiWriter> {
+    Some(ApiWriter {
         manager: entry["manager"].as_str()?.to_owned(),
         api_version: entry["apiVersion"].as_str()?.to_owned(),
     })

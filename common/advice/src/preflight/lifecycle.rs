@@ -22,18 +22,18 @@ const ANNOUNCED: &[[&str; 5]] = &[[
     "discovery.k8s.io/v1/EndpointSlice",
 ]];
 /// An empty column in the table.
-const NOTHING: &str = "-";
+const EMPTY_COLUMN: &str = "-";
 
 /// A minor release of Kubernetes, `1.36`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Release {
+pub struct KubernetesRelease {
     /// The major version, `1`.
     pub major: u64,
     /// The minor version, `36`.
     pub minor: u64,
 }
 
-impl From<&Version> for Release {
+impl From<&Version> for KubernetesRelease {
     fn from(version: &Version) -> Self {
         Self {
             major: version.major,
@@ -42,19 +42,19 @@ impl From<&Version> for Release {
     }
 }
 
-impl fmt::Display for Release {
+impl fmt::Display for KubernetesRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
     }
 }
 
-impl Serialize for Release {
+impl Serialize for KubernetesRelease {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl FromStr for Release {
+impl FromStr for KubernetesRelease {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -70,16 +70,16 @@ impl FromStr for Release {
 /// The state of an API in a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "state")]
-pub enum Fate {
+pub enum ApiFate {
     /// It is served.
     Served,
     /// It is served, but deprecated.
     #[serde(rename_all = "camelCase")]
     Deprecated {
         /// The release that deprecated it.
-        since: Release,
+        since: KubernetesRelease,
         /// The release that removes it, if one is planned.
-        removed: Option<Release>,
+        removed: Option<KubernetesRelease>,
         /// The API that replaces it.
         replacement: Option<Gvk>,
     },
@@ -87,7 +87,7 @@ pub enum Fate {
     #[serde(rename_all = "camelCase")]
     Removed {
         /// The release that removed it.
-        removed: Release,
+        removed: KubernetesRelease,
         /// The API that replaces it.
         replacement: Option<Gvk>,
     },
@@ -95,7 +95,7 @@ pub enum Fate {
     #[serde(rename_all = "camelCase")]
     NotYet {
         /// The release that introduces it.
-        introduced: Release,
+        introduced: KubernetesRelease,
     },
     /// The release is newer than the table, or the table does not contain the API.
     Unknown,
@@ -103,33 +103,33 @@ pub enum Fate {
 
 /// A row of the table.
 #[derive(Clone, Debug)]
-struct Row {
-    introduced: Option<Release>,
-    deprecated: Option<Release>,
-    removed: Option<Release>,
+struct LifecycleRow {
+    introduced: Option<KubernetesRelease>,
+    deprecated: Option<KubernetesRelease>,
+    removed: Option<KubernetesRelease>,
     replacement: Option<Gvk>,
 }
 
 /// The table of APIs.
 #[derive(Clone, Debug)]
 pub struct Lifecycle {
-    newest: Release,
+    newest: KubernetesRelease,
     groups: BTreeSet<String>,
-    rows: BTreeMap<Gvk, Row>,
+    rows: BTreeMap<Gvk, LifecycleRow>,
 }
 
 impl Default for Lifecycle {
     /// Parses the embedded table.
     fn default() -> Self {
         let mut table = Self {
-            newest: Release { major: 0, minor: 0 },
+            newest: KubernetesRelease { major: 0, minor: 0 },
             groups: BTreeSet::new(),
             rows: BTreeMap::new(),
         };
         for line in TABLE.lines() {
-            table.read(line);
+            table.parse_line(line);
         }
-        table.announce();
+        table.add_announced();
         table
     }
 }
@@ -137,61 +137,67 @@ impl Default for Lifecycle {
 impl Lifecycle {
     /// Returns the newest release in the table.
     #[must_use]
-    pub fn newest(&self) -> Release {
+    pub fn newest(&self) -> KubernetesRelease {
         self.newest
     }
 
     /// Returns the state of an API in a release; `None` if the API belongs to a CRD or an aggregated server, which an upgrade of Kubernetes
     /// does not change.
     #[must_use]
-    pub fn fate(&self, api: &Gvk, release: Release) -> Option<Fate> {
+    pub fn fate(&self, api: &Gvk, release: KubernetesRelease) -> Option<ApiFate> {
         let Some(row) = self.rows.get(api) else {
-            return self.groups.contains(&api.group).then_some(Fate::Unknown);
+            return self.groups.contains(&api.group).then_some(ApiFate::Unknown);
         };
         let replacement = row.replacement.clone();
         Some(match row {
-            Row {
+            LifecycleRow {
                 removed: Some(removed),
                 ..
-            } if *removed <= release => Fate::Removed {
+            } if *removed <= release => ApiFate::Removed {
                 removed: *removed,
                 replacement,
             },
             // It is not known what a later release deprecates or removes.
-            _ if release > self.newest => Fate::Unknown,
-            Row {
+            _ if release > self.newest => ApiFate::Unknown,
+            LifecycleRow {
                 introduced: Some(introduced),
                 ..
-            } if *introduced > release => Fate::NotYet {
+            } if *introduced > release => ApiFate::NotYet {
                 introduced: *introduced,
             },
-            Row {
+            LifecycleRow {
                 deprecated: Some(since),
                 removed,
                 ..
-            } if *since <= release => Fate::Deprecated {
+            } if *since <= release => ApiFate::Deprecated {
                 since: *since,
                 removed: *removed,
                 replacement,
             },
-            _ => Fate::Served,
+            _ => ApiFate::Served,
         })
     }
 
     /// Returns the state of a group version: served if any of its kinds is. `None` as for [`Lifecycle::fate`].
     #[must_use]
-    pub fn version(&self, group: &str, version: &str, release: Release) -> Option<Fate> {
+    pub fn group_version_fate(
+        &self,
+        group: &str,
+        version: &str,
+        release: KubernetesRelease,
+    ) -> Option<ApiFate> {
         if !self.groups.contains(group) {
             return None;
         }
         let apis = self.rows.keys();
         let apis = apis.filter(|api| api.group == group && api.version == version);
-        let fates: Vec<Fate> = apis.filter_map(|api| self.fate(api, release)).collect();
-        let is_served = |fate: &Fate| matches!(fate, Fate::Served | Fate::Deprecated { .. });
+        let fates: Vec<ApiFate> = apis.filter_map(|api| self.fate(api, release)).collect();
+        let is_served =
+            |fate: &ApiFate| matches!(fate, ApiFate::Served | ApiFate::Deprecated { .. });
         if fates.iter().any(is_served) {
-            return Some(Fate::Served);
+            return Some(ApiFate::Served);
         }
-        Some(fates.into_iter().next().unwrap_or(Fate::Unknown))
+        Some(fates.into_iter().next().unwrap_or(ApiFate::Unknown))
     }
 
     /// Returns whether any version of this kind was ever deprecated. Writers of other kinds never have to change.
@@ -203,7 +209,7 @@ impl Lifecycle {
     }
 
     /// Adds [`ANNOUNCED`] to rows without a deprecation.
-    fn announce(&mut self) {
+    fn add_announced(&mut self) {
         for [group, version, kind, since, replacement] in ANNOUNCED {
             let api = Gvk {
                 group: (*group).to_owned(),
@@ -214,12 +220,12 @@ impl Lifecycle {
                 && row.deprecated.is_none()
             {
                 row.deprecated = since.parse().ok();
-                row.replacement = gvk(replacement);
+                row.replacement = parse_gvk(replacement);
             }
         }
     }
 
-    fn read(&mut self, line: &str) {
+    fn parse_line(&mut self, line: &str) {
         let columns: Vec<&str> = line.split('\t').collect();
         if let ["# known", newest] = columns.as_slice() {
             self.newest = newest.parse().unwrap_or(self.newest);
@@ -239,25 +245,25 @@ impl Lifecycle {
         if group.starts_with('#') {
             return;
         }
-        let group = if *group == NOTHING { "" } else { group };
+        let group = if *group == EMPTY_COLUMN { "" } else { group };
         self.groups.insert(group.to_owned());
         let api = Gvk {
             group: group.to_owned(),
             version: (*version).to_owned(),
             kind: (*kind).to_owned(),
         };
-        let row = Row {
+        let row = LifecycleRow {
             introduced: introduced.parse().ok(),
             deprecated: deprecated.parse().ok(),
             removed: removed.parse().ok(),
-            replacement: gvk(replacement),
+            replacement: parse_gvk(replacement),
         };
         self.rows.insert(api, row);
     }
 }
 
 /// Parses `policy/v1/PodDisruptionBudget`.
-fn gvk(text: &str) -> Option<Gvk> {
+fn parse_gvk(text: &str) -> Option<Gvk> {
     let (api_version, kind) = text.rsplit_once('/')?;
     Some(Gvk::new(api_version.trim_start_matches('/'), kind))
 }
@@ -266,7 +272,7 @@ fn gvk(text: &str) -> Option<Gvk> {
 mod tests {
     use super::*;
 
-    fn fate(api_version: &str, kind: &str, release: &str) -> Option<Fate> {
+    fn fate(api_version: &str, kind: &str, release: &str) -> Option<ApiFate> {
         let release = release.parse().unwrap();
         Lifecycle::default().fate(&Gvk::new(api_version, kind), release)
     }
@@ -313,7 +319,7 @@ mod tests {
                 "flowcontrol.apiserver.k8s.io/v1",
             ),
         ] {
-            let gone = Fate::Removed {
+            let gone = ApiFate::Removed {
                 removed: removed.parse().unwrap(),
                 replacement: Some(Gvk::new(replacement, kind)),
             };
@@ -323,29 +329,35 @@ mod tests {
         let before = fate("policy/v1beta1", "PodDisruptionBudget", "1.24");
         let is_deprecated = matches!(
             &before,
-            Some(Fate::Deprecated { removed: Some(removed), .. }) if removed.minor == 25
+            Some(ApiFate::Deprecated { removed: Some(removed), .. }) if removed.minor == 25
         );
         assert!(is_deprecated, "{before:?}");
-        assert_eq!(fate("apps/v1", "Deployment", "1.36"), Some(Fate::Served));
+        assert_eq!(fate("apps/v1", "Deployment", "1.36"), Some(ApiFate::Served));
         let early = fate("autoscaling/v2", "HorizontalPodAutoscaler", "1.22");
-        assert!(matches!(early, Some(Fate::NotYet { .. })), "{early:?}");
+        assert!(matches!(early, Some(ApiFate::NotYet { .. })), "{early:?}");
     }
 
     #[test]
     fn what_is_announced_alone_is_deprecated_too() {
-        let since = |release: &str| Fate::Deprecated {
+        let since = |release: &str| ApiFate::Deprecated {
             since: release.parse().unwrap(),
             removed: None,
             replacement: Some(Gvk::new("discovery.k8s.io/v1", "EndpointSlice")),
         };
-        assert_eq!(fate("v1", "Endpoints", "1.32"), Some(Fate::Served));
+        assert_eq!(fate("v1", "Endpoints", "1.32"), Some(ApiFate::Served));
         assert_eq!(fate("v1", "Endpoints", "1.36"), Some(since("1.33")));
     }
 
     #[test]
     fn what_is_not_known_is_never_served() {
-        assert_eq!(fate("apps/v1", "Deployment", "1.99"), Some(Fate::Unknown));
-        assert_eq!(fate("apps/v7", "Deployment", "1.30"), Some(Fate::Unknown));
+        assert_eq!(
+            fate("apps/v1", "Deployment", "1.99"),
+            Some(ApiFate::Unknown)
+        );
+        assert_eq!(
+            fate("apps/v7", "Deployment", "1.30"),
+            Some(ApiFate::Unknown)
+        );
         assert_eq!(fate("cert-manager.io/v1", "Issuer", "1.99"), None);
     }
 }

@@ -13,12 +13,12 @@ use common::api::names::{InstallationName, LABEL_OWNER, owner_hash};
 
 /// Installations by the value of their owner label.
 #[derive(Clone, Debug, Default)]
-pub struct Owners(BTreeMap<String, InstallationName>);
+pub struct OwnerIndex(BTreeMap<String, InstallationName>);
 
-impl Owners {
+impl OwnerIndex {
     /// Returns the owners of these records.
     #[must_use]
-    pub fn of<'a>(records: impl IntoIterator<Item = &'a AddonInstallation>) -> Self {
+    pub fn from_records<'a>(records: impl IntoIterator<Item = &'a AddonInstallation>) -> Self {
         let owners = records.into_iter().map(|record| {
             let name = name_of(record);
             (owner_hash(&name.namespace, &name.name), name)

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::risk::{Owners, text};
-use addons_plan::migration::{dropped, left, storage};
+use super::risk::{OwnerIndex, text};
+use addons_plan::migration::{find_dropped_versions, remaining_versions, storage_version};
 use common::api::names::InstallationName;
 
 /// A CRD with objects in versions that are to be removed.
@@ -27,9 +27,9 @@ pub struct StoredRisk {
 
 /// Returns the stored versions of a live CRD other than its storage version.
 #[must_use]
-pub fn judge(definition: &Value, owners: &Owners) -> Option<StoredRisk> {
-    let storage = storage(definition)?.to_owned();
-    let versions = left(definition, std::slice::from_ref(&storage));
+pub fn find_stored_risk(definition: &Value, owners: &OwnerIndex) -> Option<StoredRisk> {
+    let storage = storage_version(definition)?.to_owned();
+    let versions = remaining_versions(definition, std::slice::from_ref(&storage));
     (!versions.is_empty()).then(|| StoredRisk {
         name: text(&definition["metadata"]["name"]),
         owner: owners.owner(definition),
@@ -40,11 +40,11 @@ pub fn judge(definition: &Value, owners: &Owners) -> Option<StoredRisk> {
 }
 
 /// Returns the stored versions of live CRDs that a newer version of their add-on lacks. `entry`: that version.
-pub fn judge_upgrade<'a>(
+pub fn find_upgrade_risks<'a>(
     live: &[&Value],
     wanted: impl IntoIterator<Item = &'a Value>,
     entry: &str,
-    owners: &Owners,
+    owners: &OwnerIndex,
 ) -> Vec<StoredRisk> {
     let wanted = wanted
         .into_iter()
@@ -52,12 +52,12 @@ pub fn judge_upgrade<'a>(
     let judged = wanted.filter_map(|wanted| {
         let name = &wanted["metadata"]["name"];
         let live = live.iter().find(|live| live["metadata"]["name"] == *name)?;
-        let versions = dropped(live, wanted);
+        let versions = find_dropped_versions(live, wanted);
         (!versions.is_empty()).then(|| StoredRisk {
             name: text(name),
             owner: owners.owner(live),
             versions,
-            storage: storage(live).unwrap_or_default().to_owned(),
+            storage: storage_version(live).unwrap_or_default().to_owned(),
             dropped_by: Some(entry.to_owned()),
         })
     });
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_is_stored_in_another_version_is_found() {
-        let none = Owners::default();
+        let none = OwnerIndex::default();
         for (versions, stored, expected) in [
             (vec!["v1"], vec!["v1"], None),
             (vec!["v1beta1", "v1"], vec!["v1"], None),
@@ -92,7 +92,7 @@ mod tests {
                 Some("v1beta1"),
             ),
         ] {
-            let found = judge(&definition(&versions, &stored), &none);
+            let found = find_stored_risk(&definition(&versions, &stored), &none);
             let found = found.map(|risk| risk.versions.join(","));
             assert_eq!(found.as_deref(), expected, "{versions:?} {stored:?}");
         }
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn what_a_newer_version_lacks_is_found() {
-        let none = Owners::default();
+        let none = OwnerIndex::default();
         let live = definition(&["v1beta1", "v1"], &["v1beta1", "v1"]);
-        let judged = |wanted: &Value| judge_upgrade(&[&live], [wanted], "2.0.0", &none);
+        let judged = |wanted: &Value| find_upgrade_risks(&[&live], [wanted], "2.0.0", &none);
         assert_eq!(judged(&definition(&["v1beta1", "v1"], &[])), []);
         let [risk] = judged(&definition(&["v1"], &[])).try_into().unwrap();
         assert_eq!(risk.versions, ["v1beta1"]);

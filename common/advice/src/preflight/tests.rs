@@ -4,12 +4,12 @@ use super::*;
 use common::api::catalogue::AddonCatalogue;
 
 /// The cluster of these tests and the release that it goes to.
-fn clusters(now: &str, then: &str) -> Clusters {
-    let facts = |version: &str| ClusterFacts {
+fn clusters(now: &str, then: &str) -> UpgradeClusters {
+    let facts = |version: &str| ClusterVersions {
         kubernetes: Some(version.parse().unwrap()),
         kkp: None,
     };
-    Clusters {
+    UpgradeClusters {
         now: facts(now),
         then: facts(then),
     }
@@ -28,7 +28,7 @@ fn catalogue(versions: &[(&str, &str)]) -> Catalogue {
         "spec": {"addons": [{"name": "web", "versions": versions}]},
     }))
     .unwrap();
-    Catalogue::of_objects(&[object])
+    Catalogue::from_objects(&[object])
 }
 
 /// `web` with this version installed, and one object of each API.
@@ -47,13 +47,17 @@ fn record(version: &str, apis: &[(&str, &str, &str)]) -> AddonInstallation {
     .unwrap()
 }
 
-fn judged(record: &AddonInstallation, catalogue: &Catalogue, clusters: &Clusters) -> Finding {
-    judge(
+fn judged(
+    record: &AddonInstallation,
+    catalogue: &Catalogue,
+    clusters: &UpgradeClusters,
+) -> PreflightFinding {
+    check_installation(
         record,
         Some(Ok(catalogue)),
         &BTreeMap::new(),
         clusters,
-        Rules::Auto,
+        SelectionRules::Auto,
         &Lifecycle::default(),
     )
 }
@@ -63,30 +67,34 @@ fn a_range_decides_and_names_the_version_that_helps() {
     let clusters = clusters("1.34.2", "1.36.0");
     let installed = record("1.0.0", &[]);
     for (others, verdict, remedy) in [
-        (vec![("1.0.0", ">=1.30.0")], Verdict::Fits, None),
-        (vec![("1.0.0", "<1.36.0")], Verdict::DoesNotFit, None),
+        (vec![("1.0.0", ">=1.30.0")], PreflightVerdict::Fits, None),
+        (
+            vec![("1.0.0", "<1.36.0")],
+            PreflightVerdict::DoesNotFit,
+            None,
+        ),
         (
             vec![("1.0.0", "<1.36.0"), ("1.1.0", ">=1.30.0")],
-            Verdict::DoesNotFit,
-            Some(Remedy::Before("1.1.0".to_owned())),
+            PreflightVerdict::DoesNotFit,
+            Some(UpgradeRemedy::Before("1.1.0".to_owned())),
         ),
         (
             vec![("1.0.0", "<1.36.0"), ("2.0.0", ">=1.35.0")],
-            Verdict::DoesNotFit,
-            Some(Remedy::After("2.0.0".to_owned())),
+            PreflightVerdict::DoesNotFit,
+            Some(UpgradeRemedy::After("2.0.0".to_owned())),
         ),
         (
             vec![("1.0.0", "<1.36.0"), ("1.1.0", ""), ("2.0.0", ">=1.35.0")],
-            Verdict::DoesNotFit,
-            Some(Remedy::Before("1.1.0".to_owned())),
+            PreflightVerdict::DoesNotFit,
+            Some(UpgradeRemedy::Before("1.1.0".to_owned())),
         ),
         // An older one would be a downgrade.
         (
             vec![("1.0.0", "<1.36.0"), ("0.9.0", "")],
-            Verdict::DoesNotFit,
+            PreflightVerdict::DoesNotFit,
             None,
         ),
-        (vec![("2.0.0", "")], Verdict::Unknown, None),
+        (vec![("2.0.0", "")], PreflightVerdict::Unknown, None),
     ] {
         let found = judged(&installed, &catalogue(&others), &clusters);
         assert_eq!(
@@ -109,15 +117,18 @@ fn an_api_that_is_removed_decides_and_one_that_is_deprecated_does_not() {
         ],
     );
     let before = judged(&installed, &any, &clusters("1.22.0", "1.24.0"));
-    assert_eq!(before.verdict, Verdict::Fits);
+    assert_eq!(before.verdict, PreflightVerdict::Fits);
     assert_eq!(before.remedy, None, "nothing has to be mended");
     let [deprecated] = before.apis.as_slice() else {
         panic!("{:?}", before.apis);
     };
-    assert!(matches!(deprecated.fate, Fate::Deprecated { .. }));
+    assert!(matches!(deprecated.fate, ApiFate::Deprecated { .. }));
     let after = judged(&installed, &any, &clusters("1.22.0", "1.25.0"));
-    assert_eq!(after.verdict, Verdict::DoesNotFit);
-    assert_eq!(after.remedy, Some(Remedy::Before("1.1.0".to_owned())));
+    assert_eq!(after.verdict, PreflightVerdict::DoesNotFit);
+    assert_eq!(
+        after.remedy,
+        Some(UpgradeRemedy::Before("1.1.0".to_owned()))
+    );
     let [removed] = after.apis.as_slice() else {
         panic!("{:?}", after.apis);
     };
@@ -126,7 +137,11 @@ fn an_api_that_is_removed_decides_and_one_that_is_deprecated_does_not() {
         ("PodDisruptionBudget", 1)
     );
     let later = judged(&installed, &any, &clusters("1.36.0", "1.99.0"));
-    assert_eq!(later.verdict, Verdict::DoesNotFit, "it stays removed");
+    assert_eq!(
+        later.verdict,
+        PreflightVerdict::DoesNotFit,
+        "it stays removed"
+    );
 }
 
 #[test]
@@ -134,9 +149,15 @@ fn beyond_what_is_known_nothing_fits() {
     let any = catalogue(&[("1.0.0", "")]);
     let later = clusters("1.36.0", "1.99.0");
     let builtin = record("1.0.0", &[("apps", "v1", "Deployment")]);
-    assert_eq!(judged(&builtin, &any, &later).verdict, Verdict::Unknown);
+    assert_eq!(
+        judged(&builtin, &any, &later).verdict,
+        PreflightVerdict::Unknown
+    );
     let custom = record("1.0.0", &[("cert-manager.io", "v1", "Issuer")]);
-    assert_eq!(judged(&custom, &any, &later).verdict, Verdict::Fits);
+    assert_eq!(
+        judged(&custom, &any, &later).verdict,
+        PreflightVerdict::Fits
+    );
 }
 
 #[test]
@@ -145,22 +166,22 @@ fn what_cannot_be_read_is_unknown_and_a_directory_has_no_constraints() {
     let now = clusters("1.34.0", "1.36.0");
     let judged = |origin| {
         let none = BTreeMap::new();
-        judge(
+        check_installation(
             &installed,
             origin,
             &none,
             &now,
-            Rules::Auto,
+            SelectionRules::Auto,
             &Lifecycle::default(),
         )
     };
     let unread = judged(Some(Err("no such host".to_owned())));
-    assert_eq!(unread.verdict, Verdict::Unknown);
+    assert_eq!(unread.verdict, PreflightVerdict::Unknown);
     assert_eq!(
         unread.constraint,
-        Constraint::Unknown("no such host".to_owned())
+        ReleaseConstraint::Unknown("no such host".to_owned())
     );
-    assert_eq!(judged(None).verdict, Verdict::Fits);
+    assert_eq!(judged(None).verdict, PreflightVerdict::Fits);
 }
 
 #[test]
@@ -173,7 +194,7 @@ fn writers_are_named_and_decide_nothing() {
         namespace: Some("shop".to_owned()),
         name: "one".to_owned(),
     };
-    let writer = |manager: &str, api_version: &str| Writer {
+    let writer = |manager: &str, api_version: &str| ApiWriter {
         manager: manager.to_owned(),
         api_version: api_version.to_owned(),
     };
@@ -182,18 +203,18 @@ fn writers_are_named_and_decide_nothing() {
         writer("controller", "policy/v1"),
         writer(&field_manager("kubectl-addons", "web"), "policy/v1beta1"),
     ];
-    let found = judge(
+    let found = check_installation(
         &installed,
         Some(Ok(&any)),
         &BTreeMap::from([(key, all)]),
         &clusters("1.34.0", "1.36.0"),
-        Rules::Auto,
+        SelectionRules::Auto,
         &Lifecycle::default(),
     );
-    assert_eq!(found.verdict, Verdict::Fits);
+    assert_eq!(found.verdict, PreflightVerdict::Fits);
     let [trace] = found.writers.as_slice() else {
         panic!("{:?}", found.writers);
     };
     assert_eq!(trace.managers, ["old-operator"]);
-    assert!(matches!(trace.fate, Fate::Removed { .. }));
+    assert!(matches!(trace.fate, ApiFate::Removed { .. }));
 }

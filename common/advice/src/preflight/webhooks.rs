@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::risk::{Owners, text};
+use super::risk::{OwnerIndex, text};
 use addons_engine::preflight::{Backend, Backends};
 use common::api::names::InstallationName;
 use common::api::policy::NamespaceSelector;
 
 /// Seconds after which a leader gives up renewing its lease: the default of client-go's renewDeadline.
-const PATIENCE: u64 = 10;
+const RENEW_DEADLINE: u64 = 10;
 /// Timeout in seconds of a webhook that does not set one.
 const DEFAULT_TIMEOUT: u64 = 10;
 /// Subresources that nodes, their pods and the scheduler need; requests for others may fail during an upgrade.
-const NEEDED: [&str; 5] = ["", "*", "status", "binding", "eviction"];
+const NEEDED_SUBRESOURCES: [&str; 5] = ["", "*", "status", "binding", "eviction"];
 
 /// A kind of object that an upgrade needs to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Needed {
+pub enum UpgradeWrite {
     /// Nodes.
     Nodes,
     /// Pods in kube-system.
@@ -31,7 +31,7 @@ pub enum Needed {
     Leases,
 }
 
-impl Needed {
+impl UpgradeWrite {
     const ALL: [Self; 3] = [Self::Nodes, Self::Pods, Self::Leases];
 
     fn group(self) -> &'static str {
@@ -68,7 +68,7 @@ pub struct WebhookRisk {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<InstallationName>,
     /// The writes of an upgrade for which it is called.
-    pub covers: Vec<Needed>,
+    pub covers: Vec<UpgradeWrite>,
     /// Why it is a risk.
     #[serde(flatten)]
     pub trouble: WebhookTrouble,
@@ -109,12 +109,12 @@ impl WebhookTrouble {
 
 /// Returns the Services (namespace and name) whose endpoints must be known to evaluate these configurations.
 #[must_use]
-pub fn called<'a>(
+pub fn called_services<'a>(
     configurations: impl IntoIterator<Item = &'a Value>,
     system: &BTreeMap<String, String>,
 ) -> Vec<(String, String)> {
     let webhooks = configurations.into_iter().flat_map(webhooks);
-    let fatal = webhooks.filter(|webhook| !covers(webhook, system).is_empty());
+    let fatal = webhooks.filter(|webhook| !blocked_writes(webhook, system).is_empty());
     let mut called: Vec<_> = fatal.filter_map(service).collect();
     called.sort();
     called.dedup();
@@ -123,19 +123,19 @@ pub fn called<'a>(
 
 /// Returns the webhooks of a configuration that can block an upgrade. `system`: the labels of kube-system.
 #[must_use]
-pub fn judge(
+pub fn find_webhook_risks(
     configuration: &Value,
     system: &BTreeMap<String, String>,
     backends: &Backends,
-    owners: &Owners,
+    owners: &OwnerIndex,
 ) -> Vec<WebhookRisk> {
     let mut risks = Vec::new();
     for webhook in webhooks(configuration) {
-        let covers = covers(webhook, system);
+        let covers = blocked_writes(webhook, system);
         if covers.is_empty() {
             continue;
         }
-        let troubles = troubles(webhook, backends).into_iter();
+        let troubles = find_troubles(webhook, backends).into_iter();
         risks.extend(troubles.map(|trouble| WebhookRisk {
             kind: text(&configuration["kind"]),
             name: text(&configuration["metadata"]["name"]),
@@ -149,7 +149,7 @@ pub fn judge(
 }
 
 /// Returns how a webhook fails or may fail. One that does not answer is not reported as slow as well.
-fn troubles(webhook: &Value, backends: &Backends) -> Vec<WebhookTrouble> {
+fn find_troubles(webhook: &Value, backends: &Backends) -> Vec<WebhookTrouble> {
     let mut found = Vec::new();
     if let Some((namespace, name)) = service(webhook) {
         let service = format!("{namespace}/{name}");
@@ -163,7 +163,7 @@ fn troubles(webhook: &Value, backends: &Backends) -> Vec<WebhookTrouble> {
     let seconds = webhook["timeoutSeconds"]
         .as_u64()
         .unwrap_or(DEFAULT_TIMEOUT);
-    if seconds > PATIENCE {
+    if seconds > RENEW_DEADLINE {
         found.push(WebhookTrouble::Slow { seconds });
     }
     found
@@ -182,23 +182,23 @@ fn service(webhook: &Value) -> Option<(String, String)> {
 
 /// Returns the writes of an upgrade that are refused while a webhook does not answer. CEL match conditions are not evaluated, although they
 /// may exclude a request.
-fn covers(webhook: &Value, system: &BTreeMap<String, String>) -> Vec<Needed> {
+fn blocked_writes(webhook: &Value, system: &BTreeMap<String, String>) -> Vec<UpgradeWrite> {
     // The API server fills in `Fail`.
     let is_fatal = webhook["failurePolicy"] != "Ignore";
     // Components of the cluster have labels of their own, which no add-on selects.
-    if !is_fatal || !selects(&webhook["objectSelector"], &BTreeMap::new()) {
+    if !is_fatal || !selector_matches(&webhook["objectSelector"], &BTreeMap::new()) {
         return Vec::new();
     }
-    let is_of_system = selects(&webhook["namespaceSelector"], system);
-    let covered = Needed::ALL.into_iter().filter(|needed| {
+    let is_of_system = selector_matches(&webhook["namespaceSelector"], system);
+    let covered = UpgradeWrite::ALL.into_iter().filter(|needed| {
         let mut rules = webhook["rules"].as_array().into_iter().flatten();
-        (!needed.is_namespaced() || is_of_system) && rules.any(|rule| matches(rule, *needed))
+        (!needed.is_namespaced() || is_of_system) && rules.any(|rule| rule_matches(rule, *needed))
     });
     covered.collect()
 }
 
 /// Returns whether a selector matches. One that cannot be read counts as matching.
-fn selects(selector: &Value, labels: &BTreeMap<String, String>) -> bool {
+fn selector_matches(selector: &Value, labels: &BTreeMap<String, String>) -> bool {
     if selector.is_null() {
         return true;
     }
@@ -207,7 +207,7 @@ fn selects(selector: &Value, labels: &BTreeMap<String, String>) -> bool {
 }
 
 /// Returns whether a rule matches writes of `needed`.
-fn matches(rule: &Value, needed: Needed) -> bool {
+fn rule_matches(rule: &Value, needed: UpgradeWrite) -> bool {
     let any = |field: &str, is: &dyn Fn(&str) -> bool| {
         let mut values = rule[field].as_array().into_iter().flatten();
         values.any(|value| value.as_str().is_some_and(is))
@@ -225,7 +225,7 @@ fn matches(rule: &Value, needed: Needed) -> bool {
         })
         && any("resources", &|resource| {
             let (main, sub) = resource.split_once('/').unwrap_or((resource, ""));
-            (main == "*" || main == needed.resource()) && NEEDED.contains(&sub)
+            (main == "*" || main == needed.resource()) && NEEDED_SUBRESOURCES.contains(&sub)
         })
 }
 

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use addons_sources::Reach;
-use addons_sources::cache::Cache;
+use addons_sources::cache::SourceCache;
 use addons_sources::layout::LayoutArchive;
 use addons_sources::scratch::Scratch;
 use common::manifest::digest::sha256;
@@ -68,7 +68,7 @@ async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)
     let file = folder.path().join("site.tar");
     let mut partial = PartialArchive::open(&file).unwrap();
     let image = Image::parse(&format!("{host}/team/web:1")).unwrap();
-    let wanted = Wanted {
+    let wanted = ImageToCopy {
         from: image.clone(),
         image,
         plain_http: true,
@@ -76,8 +76,8 @@ async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)
         reach: Reach::cluster(),
         verified: verified.iter().map(|one| (*one).to_owned()).collect(),
     };
-    let cache = Cache::default();
-    let access = Access {
+    let cache = SourceCache::default();
+    let access = SourceAccess {
         cache: &cache,
         offline: false,
         hash: None,
@@ -85,7 +85,7 @@ async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)
         credentials: None,
         kustomize: None,
     };
-    let named = copy(&mut partial, &wanted, access, &|_| {}).await?;
+    let named = copy_image(&mut partial, &wanted, access, &|_| {}).await?;
     partial.finish(&named).unwrap();
     let archive = LayoutArchive::open(&file).unwrap();
     assert_eq!(archive.named(), named);

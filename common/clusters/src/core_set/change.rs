@@ -43,7 +43,10 @@ pub enum CoreChange<'a> {
 /// Returns the changes of the records in the namespace that stands for the cluster. Core installations that a person created carry no
 /// guard and stay unchanged. So do suspended ones, until they are resumed (semantics 12.1, 14.6).
 #[must_use]
-pub fn changes<'a>(set: &'a CoreSet, records: &[&'a AddonInstallation]) -> Vec<CoreChange<'a>> {
+pub fn list_changes<'a>(
+    set: &'a CoreSet,
+    records: &[&'a AddonInstallation],
+) -> Vec<CoreChange<'a>> {
     let of_name = |name: &str| {
         let mut all = records.iter();
         all.find(|record| record.metadata.name.as_deref() == Some(name))
@@ -87,7 +90,7 @@ pub fn is_released(record: &AddonInstallation) -> bool {
 /// namespace stays, because it never changes, and so does a ServiceAccount that an administrator chose. A suspended record stays
 /// unchanged.
 #[must_use]
-pub fn restored(
+pub fn restored_record(
     record: &AddonInstallation,
     wanted: &AddonInstallation,
 ) -> Option<AddonInstallation> {
@@ -108,7 +111,7 @@ pub fn restored(
     };
     // The API server does not accept a new finalizer on an object that is being deleted.
     if record.metadata.deletion_timestamp.is_none() {
-        guard(&mut restored);
+        add_guard(&mut restored);
     }
     let is_new = restored.spec != record.spec
         || restored.annotations() != record.annotations()
@@ -117,7 +120,7 @@ pub fn restored(
 }
 
 /// Adds the guard to a record.
-pub fn guard(record: &mut AddonInstallation) {
+pub fn add_guard(record: &mut AddonInstallation) {
     let finalizers = record.finalizers_mut();
     if !finalizers.iter().any(|one| one == FINALIZER_CORE_GUARD) {
         finalizers.push(FINALIZER_CORE_GUARD.to_owned());
@@ -126,7 +129,7 @@ pub fn guard(record: &mut AddonInstallation) {
 
 /// Returns the record with the mark that allows its deletion, or `None` if it already has the mark.
 #[must_use]
-pub fn released(record: &AddonInstallation) -> Option<AddonInstallation> {
+pub fn released_record(record: &AddonInstallation) -> Option<AddonInstallation> {
     (!is_released(record)).then(|| {
         let mut released = record.clone();
         let annotations = released.annotations_mut();
@@ -138,10 +141,10 @@ pub fn released(record: &AddonInstallation) -> Option<AddonInstallation> {
 /// Returns the record without our finalizers, so that its deletion leaves its objects, or `None` if it has none of them. A core record is
 /// marked as released as well.
 #[must_use]
-pub fn freed(record: &AddonInstallation) -> Option<AddonInstallation> {
+pub fn freed_record(record: &AddonInstallation) -> Option<AddonInstallation> {
     let holds = |one: &String| [FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL].contains(&one.as_str());
     record.finalizers().iter().any(holds).then(|| {
-        let mut freed = released(record).unwrap_or_else(|| record.clone());
+        let mut freed = released_record(record).unwrap_or_else(|| record.clone());
         if !record.spec.core_addon {
             freed
                 .metadata

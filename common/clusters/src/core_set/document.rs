@@ -8,8 +8,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::rollout::{self, Waves};
-use super::{Unknown, expression};
+use super::rollout::{self, CoreRollout};
+use super::{UnknownCoreSet, expression};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
 use common::manifest::yaml::{YamlOptions, documents};
 
@@ -97,12 +97,12 @@ struct WrittenRollout {
 ///
 /// # Errors
 /// [`Unknown::Malformed`].
-pub fn read_rollout(text: Option<&str>) -> Result<Waves, Unknown> {
-    let key = Text {
+pub fn read_rollout(text: Option<&str>) -> Result<CoreRollout, UnknownCoreSet> {
+    let key = DocumentKey {
         config_map: CORE_ADDON_RULES,
         key: KEY_ROLLOUT,
     };
-    let Some(written) = key.one(text, "map")? else {
+    let Some(written) = key.read_single(text, "map")? else {
         return Ok(rollout::DEFAULT);
     };
     if !written.is_object() {
@@ -148,7 +148,7 @@ impl CoreDocument {
     ///
     /// # Errors
     /// [`Unknown::Missing`]; [`Unknown::Malformed`]; [`Unknown::Condition`] for a condition that has no result for the sample.
-    pub fn read(rules: Option<&str>, addons: Option<&str>) -> Result<Self, Unknown> {
+    pub fn read(rules: Option<&str>, addons: Option<&str>) -> Result<Self, UnknownCoreSet> {
         let custom = read_addons(addons)?;
         let rules = read_rules(rules)?;
         Ok(Self { rules, custom })
@@ -159,13 +159,13 @@ impl CoreDocument {
 ///
 /// # Errors
 /// As [`CoreDocument::read`].
-pub fn read_addons(text: Option<&str>) -> Result<Vec<CoreAddon>, Unknown> {
-    let key = Text {
+pub fn read_addons(text: Option<&str>) -> Result<Vec<CoreAddon>, UnknownCoreSet> {
+    let key = DocumentKey {
         config_map: CUSTOM_CORE_ADDONS,
         key: KEY_ADDONS,
     };
-    let addons: Vec<CoreAddon> = key.list(text)?;
-    key.check(&addons, "")?;
+    let addons: Vec<CoreAddon> = key.read_list(text)?;
+    key.check_names(&addons, "")?;
     Ok(addons)
 }
 
@@ -173,20 +173,20 @@ pub fn read_addons(text: Option<&str>) -> Result<Vec<CoreAddon>, Unknown> {
 ///
 /// # Errors
 /// As [`CoreDocument::read`].
-pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, Unknown> {
-    let key = Text {
+pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, UnknownCoreSet> {
+    let key = DocumentKey {
         config_map: CORE_ADDON_RULES,
         key: KEY_RULES,
     };
-    let rules: Vec<CoreRule> = key.list(text)?;
+    let rules: Vec<CoreRule> = key.read_list(text)?;
     let (mut names, mut steps) = (BTreeSet::new(), 0_u64);
     for (index, rule) in rules.iter().enumerate() {
         if rule.name.is_empty() || !names.insert(&rule.name) {
             let problem = format!("{:?} is not a name of one rule alone", rule.name);
             return Err(key.malformed(format!("[{index}].name"), problem));
         }
-        key.check(&rule.addons, &format!("[{index}].addons"))?;
-        let more = expression::check(&rule.when).map_err(|problem| Unknown::Condition {
+        key.check_names(&rule.addons, &format!("[{index}].addons"))?;
+        let more = expression::check(&rule.when).map_err(|problem| UnknownCoreSet::Condition {
             rule: rule.name.clone(),
             problem,
         })?;
@@ -202,14 +202,14 @@ pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, Unknown> {
 }
 
 /// A key of a ConfigMap.
-struct Text {
+struct DocumentKey {
     config_map: &'static str,
     key: &'static str,
 }
 
-impl Text {
-    fn malformed(&self, path: String, problem: String) -> Unknown {
-        Unknown::Malformed {
+impl DocumentKey {
+    fn malformed(&self, path: String, problem: String) -> UnknownCoreSet {
+        UnknownCoreSet::Malformed {
             config_map: self.config_map,
             key: self.key,
             path,
@@ -218,7 +218,7 @@ impl Text {
     }
 
     /// Reads the single YAML document of the key; `None` if there is none. `kind`: the kind that it must have, for messages.
-    fn one(&self, text: Option<&str>, kind: &str) -> Result<Option<Value>, Unknown> {
+    fn read_single(&self, text: Option<&str>, kind: &str) -> Result<Option<Value>, UnknownCoreSet> {
         let (text, mut found) = (text.unwrap_or_default(), None);
         if text.len() > LONGEST {
             let problem = format!("{} bytes; {LONGEST} are allowed", text.len());
@@ -239,10 +239,10 @@ impl Text {
     }
 
     /// Reads the elements of a YAML list.
-    fn list<T: DeserializeOwned>(&self, text: Option<&str>) -> Result<Vec<T>, Unknown> {
-        let elements = match self.one(text, "list")? {
+    fn read_list<T: DeserializeOwned>(&self, text: Option<&str>) -> Result<Vec<T>, UnknownCoreSet> {
+        let elements = match self.read_single(text, "list")? {
             None => {
-                return Err(Unknown::Missing {
+                return Err(UnknownCoreSet::Missing {
                     config_map: self.config_map,
                     key: self.key,
                 });
@@ -266,7 +266,7 @@ impl Text {
     }
 
     /// Checks that each add-on has a name and is listed only once.
-    fn check(&self, addons: &[CoreAddon], path: &str) -> Result<(), Unknown> {
+    fn check_names(&self, addons: &[CoreAddon], path: &str) -> Result<(), UnknownCoreSet> {
         let mut names = BTreeSet::new();
         for (index, addon) in addons.iter().enumerate() {
             let problem = if addon.name.is_empty() {

@@ -151,7 +151,7 @@ fn parse(text: &str) -> Result<(Program, u64), ExpressionError> {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         ExpressionError::Syntax(line.unwrap_or_default().to_owned())
     })?;
-    let steps = cost::steps(&program.expression().expr)?;
+    let steps = cost::count_steps(&program.expression().expr)?;
     if steps > STEPS {
         return Err(ExpressionError::TooManySteps(steps));
     }

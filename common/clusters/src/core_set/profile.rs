@@ -37,7 +37,11 @@ pub struct Profile {
 impl Profile {
     /// Reads the profile from template data: the facts of the cluster, and what its administrators add to them.
     #[must_use]
-    pub fn of(namespace: &str, labels: BTreeMap<String, String>, data: &Value) -> Self {
+    pub fn from_template_data(
+        namespace: &str,
+        labels: BTreeMap<String, String>,
+        data: &Value,
+    ) -> Self {
         let known = |pointer: &str| {
             let text = data.pointer(pointer)?.as_str()?;
             (!text.is_empty()).then(|| text.to_owned())

@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::CoreSet;
-use crate::fleet::{MaxUnavailable, Rollout};
-use common::api::conditions::{READY, raised};
+use crate::fleet::{MaxUnavailable, RolloutSettings};
+use common::api::conditions::{READY, find_raised};
 use common::api::installation::AddonInstallation;
 use common::manifest::digest::digest;
 
 /// How a change reaches the clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waves {
+pub struct CoreRollout {
     /// How many clusters are changed at a time, and how long the first ones have to stay ready.
-    pub rollout: Rollout,
+    pub rollout: RolloutSettings,
     /// The namespaces of the clusters that come first, in this order. The others follow by name.
     pub first: Vec<String>,
     /// How long a cluster may take to get ready before it has failed.
@@ -30,8 +30,8 @@ pub struct Waves {
 }
 
 /// How a change reaches the clusters if the ConfigMap says nothing else.
-pub const DEFAULT: Waves = Waves {
-    rollout: Rollout {
+pub const DEFAULT: CoreRollout = CoreRollout {
+    rollout: RolloutSettings {
         canaries: 1,
         max_unavailable: Some(MaxUnavailable::Percent(10)),
         soak: Duration::from_secs(300),
@@ -46,7 +46,7 @@ const NOTED: SignedDuration = SignedDuration::from_secs(30);
 
 /// How far a change has reached. Clusters are named by their namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct RolloutProgress {
     /// The [`identity`] of the rules, the list and the content that are rolled out.
     pub of: String,
     /// The clusters in which the change was begun, and when.
@@ -62,7 +62,7 @@ pub struct Progress {
 
 /// The state of a cluster with respect to its core set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum CoreSetStanding {
     /// The cluster could not be looked at, or its core set is unknown.
     Unknown,
     /// Something has to be changed.
@@ -73,7 +73,7 @@ pub enum Standing {
 
 /// The reason why the next wave waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Gate {
+pub enum RolloutGate {
     /// Not all core add-ons of this cluster are ready.
     NotReady(String),
     /// The core add-ons of a cluster have to stay ready for a while.
@@ -91,23 +91,23 @@ pub fn identity(rules: Option<&str>, addons: Option<&str>, content: &BTreeSet<St
     digest(&json!([rules, addons, content]))
 }
 
-impl Progress {
+impl RolloutProgress {
     /// Returns whether the change of a cluster waits for a later wave.
     #[must_use]
-    pub fn holds(&self, namespace: &str) -> bool {
+    pub fn is_waiting(&self, namespace: &str) -> bool {
         self.waiting.contains(namespace)
     }
 
     /// Begins every part of the change that may begin now. Returns the new progress, and why the next wave waits. `of`: the identity of
     /// the change; `clusters`: all clusters that have a core set.
     #[must_use]
-    pub fn next(
+    pub fn advance(
         &self,
         of: &str,
-        clusters: &BTreeMap<String, Standing>,
-        waves: &Waves,
+        clusters: &BTreeMap<String, CoreSetStanding>,
+        waves: &CoreRollout,
         now: Timestamp,
-    ) -> (Self, Option<Gate>) {
+    ) -> (Self, Option<RolloutGate>) {
         let mut next = self.clone();
         if self.of != of {
             next = Self::start(of, clusters);
@@ -116,7 +116,10 @@ impl Progress {
         next.unready.retain(|one, _| next.begun.contains_key(one));
         next.waiting.retain(|one| {
             let standing = clusters.get(one);
-            matches!(standing, Some(Standing::Due | Standing::Unknown))
+            matches!(
+                standing,
+                Some(CoreSetStanding::Due | CoreSetStanding::Unknown)
+            )
         });
         let gate = next.begin(clusters, waves, now);
         (next, gate)
@@ -125,7 +128,7 @@ impl Progress {
     /// Returns whether a wave begins that had to wait for others. Then the live objects of those others decide, because records only say
     /// how the last operation ended. `before`: the progress until now.
     #[must_use]
-    pub fn promotes(&self, before: &Self) -> bool {
+    pub fn begins_next_wave(&self, before: &Self) -> bool {
         let mut begun = self.begun.keys();
         self.of == before.of
             && !before.begun.is_empty()
@@ -133,7 +136,7 @@ impl Progress {
     }
 
     /// Restarts the soak time of a cluster because its objects are not ready now. This is stored at most once every `NOTED`.
-    pub fn doubt(&mut self, namespace: &str, now: Timestamp) {
+    pub fn restart_soak(&mut self, namespace: &str, now: Timestamp) {
         let noted = self.unready.get(namespace);
         let is_known = noted.is_some_and(|noted| now.duration_since(*noted) < NOTED);
         if !is_known {
@@ -143,17 +146,17 @@ impl Progress {
 
     /// Returns whether the progress has to be stored. If no cluster waits, it does not need to be.
     #[must_use]
-    pub fn is_news(&self, stored: &Self) -> bool {
+    pub fn needs_storing(&self, stored: &Self) -> bool {
         self != stored && !(self.waiting.is_empty() && stored.waiting.is_empty())
     }
 
     /// Returns the initial progress: every cluster that the change affects, or may affect, waits.
-    fn start(of: &str, clusters: &BTreeMap<String, Standing>) -> Self {
+    fn start(of: &str, clusters: &BTreeMap<String, CoreSetStanding>) -> Self {
         let mut waiting = BTreeSet::new();
-        if clusters.values().any(|one| *one == Standing::Due) {
+        if clusters.values().any(|one| *one == CoreSetStanding::Due) {
             let concerned = clusters
                 .iter()
-                .filter(|(_, one)| !matches!(one, Standing::Followed(_)));
+                .filter(|(_, one)| !matches!(one, CoreSetStanding::Followed(_)));
             waiting.extend(concerned.map(|(namespace, _)| namespace.clone()));
         }
         Self {
@@ -165,9 +168,9 @@ impl Progress {
     }
 
     /// Returns the clusters in which the change was begun longer than `deadline` ago and that are not ready.
-    fn failed(
+    fn failed_clusters(
         &self,
-        clusters: &BTreeMap<String, Standing>,
+        clusters: &BTreeMap<String, CoreSetStanding>,
         deadline: Duration,
         now: Timestamp,
     ) -> BTreeSet<String> {
@@ -175,7 +178,8 @@ impl Progress {
             let since = Duration::try_from(now.duration_since(*begun)).unwrap_or_default();
             since >= deadline
         };
-        let is_ready = |one: &str| matches!(clusters.get(one), Some(Standing::Followed(Some(_))));
+        let is_ready =
+            |one: &str| matches!(clusters.get(one), Some(CoreSetStanding::Followed(Some(_))));
         let failed = self
             .begun
             .iter()
@@ -186,11 +190,11 @@ impl Progress {
     /// Begins the first wave that is not complete, if the waves before it allow that.
     fn begin(
         &mut self,
-        clusters: &BTreeMap<String, Standing>,
-        waves: &Waves,
+        clusters: &BTreeMap<String, CoreSetStanding>,
+        waves: &CoreRollout,
         now: Timestamp,
-    ) -> Option<Gate> {
-        let failed = self.failed(clusters, waves.deadline, now);
+    ) -> Option<RolloutGate> {
+        let failed = self.failed_clusters(clusters, waves.deadline, now);
         let is_left_out = |one: &String| failed.len() <= waves.failures && failed.contains(one);
         let mut order: Vec<(Option<Timestamp>, String)> = self
             .begun
@@ -199,7 +203,7 @@ impl Progress {
             .map(|(namespace, at)| (Some(*at), namespace.clone()))
             .collect();
         order.sort();
-        let is_due = |one: &&String| clusters.get(*one) == Some(&Standing::Due);
+        let is_due = |one: &&String| clusters.get(*one) == Some(&CoreSetStanding::Due);
         let mut due: Vec<_> = self.waiting.iter().filter(is_due).cloned().collect();
         due.sort_by_key(|one| {
             let place = waves.first.iter().position(|first| first == one);
@@ -219,11 +223,11 @@ impl Progress {
                     self.waiting.remove(&namespace);
                     self.begun.insert(namespace, now);
                 }
-                return (end < last).then_some(Gate::NotReady(first));
+                return (end < last).then_some(RolloutGate::NotReady(first));
             }
             let waits = members.iter().find_map(|(at, namespace)| {
                 let since = (*at).max(self.unready.get(namespace).copied());
-                gate(clusters.get(namespace), namespace, since, soak, now)
+                find_gate(clusters.get(namespace), namespace, since, soak, now)
             });
             if waits.is_some() {
                 return waits.filter(|_| order.iter().any(|(at, _)| at.is_none()));
@@ -235,21 +239,21 @@ impl Progress {
 
 /// Returns why a cluster in which the change was begun keeps the next wave waiting. `begun`: when it was begun, or last seen not to be
 /// ready.
-fn gate(
-    standing: Option<&Standing>,
+fn find_gate(
+    standing: Option<&CoreSetStanding>,
     namespace: &str,
     begun: Option<Timestamp>,
     soak: Duration,
     now: Timestamp,
-) -> Option<Gate> {
+) -> Option<RolloutGate> {
     let namespace = namespace.to_owned();
-    let Some(Standing::Followed(Some(ready))) = standing else {
-        return Some(Gate::NotReady(namespace));
+    let Some(CoreSetStanding::Followed(Some(ready))) = standing else {
+        return Some(RolloutGate::NotReady(namespace));
     };
     let since = begun.map_or(*ready, |begun| begun.max(*ready));
     let stayed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     let left = soak.checked_sub(stayed).filter(|left| !left.is_zero())?;
-    Some(Gate::Soaking { namespace, left })
+    Some(RolloutGate::Soaking { namespace, left })
 }
 
 /// Returns since when all listed core add-ons of a cluster are ready in the state that their records ask for, or `None` if one is not.
@@ -270,7 +274,7 @@ pub fn ready_since(set: &CoreSet, records: &[&AddonInstallation]) -> Option<Time
 fn ready_at(record: &AddonInstallation) -> Option<Timestamp> {
     let status = record.status.as_ref()?;
     let is_new = status.observed_generation != record.metadata.generation;
-    let ready = raised(&status.conditions, READY).filter(|_| !is_new)?;
+    let ready = find_raised(&status.conditions, READY).filter(|_| !is_new)?;
     status
         .operation
         .is_none()

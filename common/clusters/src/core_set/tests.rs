@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::change::{CoreChange, changes, guard, released, restored};
+use super::change::{CoreChange, add_guard, list_changes, released_record, restored_record};
 use super::*;
 use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::FINALIZER_CORE_GUARD;
@@ -29,7 +29,7 @@ fn record(name: &str, core: bool) -> AddonInstallation {
     };
     let mut record = AddonInstallation::new(name, spec);
     if core {
-        guard(&mut record);
+        add_guard(&mut record);
     }
     record
 }
@@ -42,10 +42,13 @@ fn a_fact_flips_exactly_the_rules_that_read_it() {
         ("canal", &["canal", "dns", "extra", "flannel-cleanup"]),
         ("calico", &["dns", "extra"]),
     ] {
-        let set = CoreSet::of(&decide(&document, &with_cni(cni))).unwrap();
+        let set = CoreSet::from_decisions(&decide(&document, &with_cni(cni))).unwrap();
         assert_eq!(names(&set), expected, "{cni}");
-        assert_eq!(set.addons["dns"].1, [Source::Rule("all".to_owned())]);
-        assert_eq!(set.addons["extra"].1, [Source::Custom]);
+        assert_eq!(
+            set.addons["dns"].1,
+            [CoreAddonSource::Rule("all".to_owned())]
+        );
+        assert_eq!(set.addons["extra"].1, [CoreAddonSource::Custom]);
         assert_eq!(set.unmet.contains("canal"), cni != "canal");
     }
 }
@@ -57,7 +60,7 @@ fn what_is_not_known_is_never_none() {
         cni: None,
         ..Profile::sample()
     };
-    let unknown = CoreSet::of(&decide(&document, &profile)).unwrap_err();
+    let unknown = CoreSet::from_decisions(&decide(&document, &profile)).unwrap_err();
     assert_eq!(
         unknown.to_string(),
         "ConfigMap core-addon-rules: data[rules.yaml]: rule cilium: when: cni of this cluster is not known; ConfigMap \
@@ -125,7 +128,7 @@ fn what_is_not_known_is_never_none() {
     }
     let none = CoreDocument::read(Some("[]"), Some("[]")).unwrap();
     assert_eq!(
-        CoreSet::of(&decide(&none, &profile)),
+        CoreSet::from_decisions(&decide(&none, &profile)),
         Ok(CoreSet::default())
     );
 }
@@ -246,10 +249,10 @@ fn all_conditions_together_are_bounded() {
 fn two_that_want_different_things_of_an_addon_are_an_error() {
     let rules = "[{name: r, when: 'true', addons: [{name: dns, version: 1.0.0}]}]";
     let same = CoreDocument::read(Some(rules), Some("[{name: dns, version: 1.0.0}]")).unwrap();
-    let set = CoreSet::of(&decide(&same, &Profile::sample())).unwrap();
+    let set = CoreSet::from_decisions(&decide(&same, &Profile::sample())).unwrap();
     assert_eq!(set.addons["dns"].1.len(), 2);
     let other = CoreDocument::read(Some(rules), Some("[{name: dns}]")).unwrap();
-    let unknown = CoreSet::of(&decide(&other, &Profile::sample())).unwrap_err();
+    let unknown = CoreSet::from_decisions(&decide(&other, &Profile::sample())).unwrap_err();
     assert_eq!(
         unknown.to_string(),
         "core add-on dns: rule r and ConfigMap custom-core-addons differ in version, catalogue, digest or values"
@@ -259,14 +262,14 @@ fn two_that_want_different_things_of_an_addon_are_an_error() {
 #[test]
 fn records_follow_the_set() {
     let document = CoreDocument::read(Some(RULES), Some("[]")).unwrap();
-    let set = CoreSet::of(&decide(&document, &with_cni("cilium"))).unwrap();
+    let set = CoreSet::from_decisions(&decide(&document, &with_cni("cilium"))).unwrap();
     let (dns, canal) = (record("dns", true), record("canal", true));
     let (taken, other) = (record("cilium", false), record("shop", false));
     let mut by_hand = record("by-hand", true);
     by_hand.metadata.finalizers = None;
     let mut suspended = record("suspended", true);
     suspended.spec.suspend = true;
-    let found = changes(&set, &[&dns, &canal, &taken, &other, &by_hand, &suspended]);
+    let found = list_changes(&set, &[&dns, &canal, &taken, &other, &by_hand, &suspended]);
     let [
         CoreChange::Taken { record: not_ours },
         CoreChange::Keep { record: kept, .. },
@@ -280,11 +283,11 @@ fn records_follow_the_set() {
     };
     let names = [not_ours, kept, dropped].map(|record| record.metadata.name.as_deref());
     assert_eq!(names, [Some("cilium"), Some("dns"), Some("canal")]);
-    assert_eq!(changes(&set, &[]).len(), 2, "both are created");
+    assert_eq!(list_changes(&set, &[]).len(), 2, "both are created");
     // No rule has it any more: that is what those say who write rules.
     let (gone, none) = (record("gone", true), CoreSet::default());
     for (set, expected) in [(&set, &gone), (&none, &canal)] {
-        let found = changes(set, &[expected]);
+        let found = list_changes(set, &[expected]);
         let released = found.iter().find_map(|change| match change {
             CoreChange::Release { record, is_unmet } => Some((*record, *is_unmet)),
             _ => None,
@@ -299,13 +302,13 @@ fn what_was_edited_is_restored() {
     let mut stored = wanted.clone();
     stored.spec.target_namespace = Some("kube-system".to_owned());
     stored.spec.service_account_name = Some("deployer".to_owned());
-    assert_eq!(restored(&stored, &wanted), None);
+    assert_eq!(restored_record(&stored, &wanted), None);
     let mut edited = stored.clone();
     edited.metadata.finalizers = None;
     edited.spec.values = Some(json!({"replicas": 0}));
-    edited = released(&edited).unwrap();
-    assert_eq!(released(&edited), None);
-    let again = restored(&edited, &wanted).unwrap();
+    edited = released_record(&edited).unwrap();
+    assert_eq!(released_record(&edited), None);
+    let again = restored_record(&edited, &wanted).unwrap();
     assert_eq!(again.spec, stored.spec);
     assert_eq!(
         again.metadata.finalizers,
@@ -313,22 +316,26 @@ fn what_was_edited_is_restored() {
     );
     assert!(!change::is_released(&again) && change::is_guarded(&again));
     edited.spec.suspend = true;
-    assert_eq!(restored(&edited, &wanted), None, "a person suspended it");
+    assert_eq!(
+        restored_record(&edited, &wanted),
+        None,
+        "a person suspended it"
+    );
 }
 
 #[test]
 fn the_waves_of_a_change_are_read_strictly() {
     use super::document::read_rollout;
-    use super::rollout::{DEFAULT, Waves};
-    use crate::fleet::Rollout;
+    use super::rollout::{CoreRollout, DEFAULT};
+    use crate::fleet::RolloutSettings;
     use std::time::Duration;
 
     assert_eq!(read_rollout(None), Ok(DEFAULT));
     assert_eq!(read_rollout(Some(" ")), Ok(DEFAULT));
     let written =
         "{canary: 2, first: [b, a], maxUnavailable: 25%, soak: 1m30s, deadline: 2h, failures: 0}";
-    let expected = Waves {
-        rollout: Rollout {
+    let expected = CoreRollout {
+        rollout: RolloutSettings {
             canaries: 2,
             max_unavailable: "25%".parse().ok(),
             soak: Duration::from_secs(90),

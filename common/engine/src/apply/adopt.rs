@@ -11,8 +11,8 @@ use common::api::names;
 
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::managed::{self, Rewritten};
-use super::{Applied, Applier, Written, WrittenMetadata, replaced};
+use super::managed::{self, RewriteResult};
+use super::{Applier, ApplyResponse, WrittenMetadata, WrittenObject, replaced_error};
 
 /// Adopts the object of a step.
 pub(super) async fn adopt(
@@ -20,9 +20,9 @@ pub(super) async fn adopt(
     cluster: &Cluster,
     step: &Step,
     adoption: &Adoption,
-) -> Result<Applied, EngineError> {
+) -> Result<ApplyResponse, EngineError> {
     let (target, manager) = (&step.target, applier.manager.as_str());
-    let mut seen = mark(applier, cluster, step, adoption).await?;
+    let mut seen = add_marks(applier, cluster, step, adoption).await?;
     let inherited = match &step.policy.inherited {
         Some(owner) => managed::inherit(cluster, target, owner, manager).await?,
         None => None,
@@ -31,8 +31,8 @@ pub(super) async fn adopt(
     if let Some(written) = adopted.or(inherited) {
         seen.take_version(written);
     }
-    Ok(Applied {
-        object: Written { metadata: seen },
+    Ok(ApplyResponse {
+        object: WrittenObject { metadata: seen },
         created: false,
         warnings: Vec::new(),
         weight: 0,
@@ -40,16 +40,16 @@ pub(super) async fn adopt(
 }
 
 /// Adds missing label and annotation to the object that the plan found, and to no other one.
-async fn mark(
+async fn add_marks(
     applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
     adoption: &Adoption,
 ) -> Result<WrittenMetadata, EngineError> {
-    let annotation = managed::annotation(names::ANNOTATION_INSTALLATION);
+    let annotation = managed::annotation_pointer(names::ANNOTATION_INSTALLATION);
     let installation = step.object.pointer(&annotation).and_then(Value::as_str);
     let installation = installation.unwrap_or_default();
-    let label = managed::label(names::LABEL_OWNER);
+    let label = managed::label_pointer(names::LABEL_OWNER);
     let marked = managed::rewrite_with(cluster, &step.target, &applier.manager, |live| {
         let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str);
         let is_marked =
@@ -58,17 +58,19 @@ async fn mark(
         (is_it && !is_marked).then(|| {
             let labels = [(names::LABEL_OWNER, applier.owner.as_str())];
             let annotations = [(names::ANNOTATION_INSTALLATION, installation)];
-            let mut patch = managed::put(live, "labels", &labels);
-            patch.extend(managed::put(live, "annotations", &annotations));
+            let mut patch = managed::put_entries(live, "labels", &labels);
+            patch.extend(managed::put_entries(live, "annotations", &annotations));
             patch
         })
     });
     match marked.await {
-        Ok(Rewritten::Written(seen) | Rewritten::AsItWas(seen)) if seen.uid == adoption.uid => {
+        Ok(RewriteResult::Written(seen) | RewriteResult::AsItWas(seen))
+            if seen.uid == adoption.uid =>
+        {
             Ok(seen)
         }
-        Ok(_) => Err(replaced(step)),
-        Err(error) if error.is_not_found() => Err(replaced(step)),
+        Ok(_) => Err(replaced_error(step)),
+        Err(error) if error.is_not_found() => Err(replaced_error(step)),
         Err(error) => Err(error),
     }
 }

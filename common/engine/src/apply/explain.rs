@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use addons_plan::changes::Remedy;
+use addons_plan::changes::RefusalRemedy;
 use addons_plan::{Action, Step};
 use common::manifest::kinds::traits::KeptKind;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 use super::super::error::{EngineError, FieldCause};
 
@@ -19,11 +19,11 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
     match error {
         EngineError::FieldConflict { causes, .. } => EngineError::Conflict {
             key: Box::new(key.clone()),
-            message: lines(&causes),
+            message: format_causes(&causes),
             recorded: None,
-            remedy: Some(of_conflict(step)),
+            remedy: Some(conflict_remedy(step)),
         },
-        EngineError::Immutable { causes, .. } => unchangeable(step, &causes),
+        EngineError::Immutable { causes, .. } => unchangeable_error(step, &causes),
         EngineError::Api {
             code: 409, message, ..
         } => EngineError::conflict(key.clone(), message),
@@ -34,7 +34,7 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
         },
         EngineError::Api { code, message, .. } => EngineError::Api {
             what: key.to_string(),
-            message: plain(&message),
+            message: strip_object(&message),
             code,
         },
         EngineError::Invalid { .. } if is_secret => EngineError::Api {
@@ -49,9 +49,9 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
         EngineError::Denied { message, .. } => EngineError::Denied {
             object: key.to_string(),
             message: if is_secret {
-                redact(plain(&message), &step.object, 403)
+                redact(strip_object(&message), &step.object, 403)
             } else {
-                plain(&message)
+                strip_object(&message)
             },
         },
         other => other,
@@ -59,7 +59,7 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
 }
 
 /// Returns the server's message without the object at its beginning, because the error already names it.
-pub(crate) fn plain(message: &str) -> String {
+pub(crate) fn strip_object(message: &str) -> String {
     let typed = message.strip_prefix(TYPED);
     let typed = typed.and_then(|rest| rest.split_once("): "));
     if let Some((_, rest)) = typed {
@@ -89,23 +89,23 @@ fn is_object(text: &str) -> bool {
 }
 
 /// Returns what the user can do about fields of other managers. An object that was to be created has to be upgraded first.
-pub(super) fn of_conflict(step: &Step) -> Remedy {
+pub(super) fn conflict_remedy(step: &Step) -> RefusalRemedy {
     match step.action {
-        Action::Create => Remedy::Upgrade,
-        _ => Remedy::TakeOrYield,
+        Action::Create => RefusalRemedy::Upgrade,
+        _ => RefusalRemedy::TakeOrYield,
     }
 }
 
-fn unchangeable(step: &Step, causes: &[FieldCause]) -> EngineError {
+fn unchangeable_error(step: &Step, causes: &[FieldCause]) -> EngineError {
     let key = &step.target.key;
-    let mut message = format!("cannot be changed{}", lines(causes));
-    let remedy = match KeptKind::of(key) {
+    let mut message = format!("cannot be changed{}", format_causes(causes));
+    let remedy = match KeptKind::from_key(key) {
         Some(kind) => {
             let never = format!("\n    a {} is never recreated: {}", key.kind, kind.loss());
             message.push_str(&never);
-            Remedy::ByHand
+            RefusalRemedy::ByHand
         }
-        None => Remedy::Recreate,
+        None => RefusalRemedy::Recreate,
     };
     EngineError::Unchangeable {
         key: Box::new(key.clone()),
@@ -114,7 +114,7 @@ fn unchangeable(step: &Step, causes: &[FieldCause]) -> EngineError {
     }
 }
 
-fn lines(causes: &[FieldCause]) -> String {
+fn format_causes(causes: &[FieldCause]) -> String {
     let lines = causes
         .iter()
         .map(|cause| format!("\n    {}: {}", cause.field, cause.message));
@@ -129,12 +129,12 @@ fn redact(message: String, object: &Value, code: u16) -> String {
             "the server refuses it (HTTP {code}); its message is left out, because it may repeat the Secret"
         );
     }
-    Mask::of_object(object).text(&message)
+    SecretMask::from_secret(object).mask_text(&message)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::strip_object;
 
     #[test]
     fn the_object_is_named_once() {
@@ -158,7 +158,7 @@ mod tests {
             ),
             ("no", "no"),
         ] {
-            assert_eq!(plain(message), expected);
+            assert_eq!(strip_object(message), expected);
         }
     }
 }

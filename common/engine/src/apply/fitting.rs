@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use addons_plan::Step;
 use addons_plan::conflicts::{Conflict, Decider};
-use addons_plan::fit::{self, Fitted, Kept, Leftover};
+use addons_plan::fit::{self, FittedObject, KeptField, LeftoverField};
 use addons_plan::migration;
-use common::api::installation::Conflicts;
-use common::values::mask::{MASK, Mask};
+use common::api::installation::ConflictPolicy;
+use common::values::mask::{MASK, SecretMask};
 use tokio::time::Instant;
 
 use super::super::cluster::Cluster;
@@ -21,16 +21,16 @@ use super::{Applier, is_planned, managed, settle};
 impl Applier<'_> {
     /// Returns the step as it is sent, after claiming the fields that must not stay beside the wanted ones. Decisions about fields of
     /// others are added to `settled`. `None` if the live object makes no difference.
-    pub(super) async fn fitted(
+    pub(super) async fn fit_step(
         &self,
         cluster: &Cluster,
         step: &Step,
         settled: &mut Vec<Settled>,
     ) -> Result<Option<Step>, EngineError> {
-        if !fit::matters(&step.target.key, &step.object, &step.policy) {
+        if !fit::needs_live_object(&step.target.key, &step.object, &step.policy) {
             return Ok(None);
         }
-        let live = match self.readable(cluster, step).await {
+        let live = match self.read_repaired(cluster, step).await {
             Ok(Some(live)) => live,
             Ok(None) => return Ok(None),
             // A client that may write the object but not read it applies it unmodified.
@@ -41,15 +41,15 @@ impl Applier<'_> {
         if !is_planned(step, uid.unwrap_or_default()) {
             return Ok(None);
         }
-        let fitted = judge(step, &live, &self.manager, &self.mask)?;
-        let claims = fitted.claims();
+        let fitted = fit_to_live(step, &live, &self.manager, &self.mask)?;
+        let claims = fitted.claimed_paths();
         if !claims.is_empty() {
             managed::claim(cluster, &step.target, &self.manager, &claims).await?;
         }
-        settled.extend(taken(step, &fitted, &self.mask));
+        settled.extend(taken_leftovers(step, &fitted, &self.mask));
         settled.extend(fitted.kept.iter().map(|kept| Settled {
             key: step.target.key.clone(),
-            conflict: of_kept(step, kept).masked(&self.mask),
+            conflict: kept_conflict(step, kept).masked(&self.mask),
             settlement: Settlement::Kept {
                 why: kept.why.to_owned(),
             },
@@ -64,19 +64,23 @@ impl Applier<'_> {
 
     /// Returns the live object. From a CRD, stored versions that it no longer defines are first removed from its status, because the server
     /// would refuse every change of it.
-    async fn readable(&self, cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
+    async fn read_repaired(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+    ) -> Result<Option<Value>, EngineError> {
         loop {
-            let Some(live) = live::object(cluster, step).await? else {
+            let Some(live) = live::read_step_object(cluster, step).await? else {
                 return Ok(None);
             };
             if !is_definition(&step.target.key) {
                 return Ok(Some(live));
             }
-            let lost = migration::lost(&live, &step.object);
+            let lost = migration::find_lost_versions(&live, &step.object);
             if lost.is_empty() {
                 return Ok(Some(live));
             }
-            match definitions::leave(cluster, &live, &lost).await {
+            match definitions::remove_stored_versions(cluster, &live, &lost).await {
                 // Another client was faster, or the status is already as wanted.
                 Err(error) if error.is_conflict() && Instant::now() < self.deadline => {}
                 done => done?,
@@ -90,12 +94,12 @@ impl Applier<'_> {
 /// # Errors
 /// [`EngineError::Immutable`] if the object would have to be recreated; [`EngineError::Conflict`] if a field of another manager would have
 /// to be removed, and the policy forbids it.
-pub(crate) fn judge(
+pub(crate) fn fit_to_live(
     step: &Step,
     live: &Value,
     manager: &str,
-    mask: &Mask,
-) -> Result<Fitted, EngineError> {
+    mask: &SecretMask,
+) -> Result<FittedObject, EngineError> {
     let fitted = fit::fit(&step.target.key, &step.object, &step.policy, live, manager);
     if !fitted.fixed.is_empty() {
         let causes = fitted.fixed.iter().map(|fixed| FieldCause {
@@ -108,61 +112,61 @@ pub(crate) fn judge(
         });
     }
     let refused = fitted.leftovers.iter().filter_map(|leftover| {
-        let conflict = of_leftover(step, leftover)?.masked(mask);
+        let conflict = leftover_conflict(step, leftover)?.masked(mask);
         let (policy, decider) = step.policy.at(&conflict.field);
         // It cannot be left: the server would refuse the rest of the object.
-        let is_refused = policy != Conflicts::Take && !leftover.is_ours_to_drop;
+        let is_refused = policy != ConflictPolicy::Take && !leftover.is_ours_to_drop;
         is_refused.then_some((conflict, decider == Decider::Manifest))
     });
     let refused: Vec<(Conflict, bool)> = refused.collect();
     if refused.is_empty() {
         Ok(fitted)
     } else {
-        Err(settle::refusal(step, &refused))
+        Err(settle::refusal_error(step, &refused))
     }
 }
 
 /// Returns the leftovers that others owned.
-fn taken<'a>(
+fn taken_leftovers<'a>(
     step: &'a Step,
-    fitted: &'a Fitted,
-    mask: &'a Mask,
+    fitted: &'a FittedObject,
+    mask: &'a SecretMask,
 ) -> impl Iterator<Item = Settled> + use<'a> {
     let leftovers = fitted.leftovers.iter();
     leftovers.filter_map(|leftover| {
         Some(Settled {
             key: step.target.key.clone(),
-            conflict: of_leftover(step, leftover)?.masked(mask),
+            conflict: leftover_conflict(step, leftover)?.masked(mask),
             settlement: Settlement::Taken,
         })
     })
 }
 
 /// Returns a leftover as a conflict with its owner; `None` if it has no owner.
-fn of_leftover(step: &Step, leftover: &Leftover) -> Option<Conflict> {
+fn leftover_conflict(step: &Step, leftover: &LeftoverField) -> Option<Conflict> {
     let (manager, time) = leftover.owners.first()?.clone();
     Some(Conflict {
         field: leftover.path.to_string(),
         manager,
         time,
-        live: Some(shown(step, &leftover.live)),
+        live: Some(masked_value(step, &leftover.live)),
         ours: None,
     })
 }
 
-fn of_kept(step: &Step, kept: &Kept) -> Conflict {
+fn kept_conflict(step: &Step, kept: &KeptField) -> Conflict {
     let owner = kept.owners.first().cloned();
     let (manager, time) = owner.unwrap_or_else(|| ("the server".to_owned(), None));
     Conflict {
         field: kept.path.to_string(),
         manager,
         time,
-        live: Some(shown(step, &kept.live)),
-        ours: Some(shown(step, &kept.wanted)),
+        live: Some(masked_value(step, &kept.live)),
+        ours: Some(masked_value(step, &kept.wanted)),
     }
 }
 
-fn shown(step: &Step, value: &Value) -> Value {
+fn masked_value(step: &Step, value: &Value) -> Value {
     if step.target.key.is_secret() {
         MASK.into()
     } else {
@@ -172,15 +176,15 @@ fn shown(step: &Step, value: &Value) -> Value {
 
 /// Describes for the plan a field that keeps its live value: `spec.resources.requests.storage stays "2Gi" (kubectl-patch), wanted "1Gi": a
 /// claim never shrinks`.
-pub(crate) fn words(step: &Step, kept: &Kept) -> String {
-    let conflict = of_kept(step, kept);
+pub(crate) fn describe_kept(step: &Step, kept: &KeptField) -> String {
+    let conflict = kept_conflict(step, kept);
     format!(
         "{} {} stays {} ({}), wanted {}: {}",
         step.target.key,
         conflict.field,
-        Conflict::value(conflict.live.as_ref()),
+        Conflict::describe_value(conflict.live.as_ref()),
         conflict.manager,
-        Conflict::value(conflict.ours.as_ref()),
+        Conflict::describe_value(conflict.ours.as_ref()),
         kept.why
     )
 }

@@ -11,8 +11,8 @@ use common::manifest::managed_fields::{CLIENT_SIDE_APPLY, former};
 
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::managed::{self, FIELDS, annotation, label};
-use super::settle::managers;
+use super::managed::{self, MANAGED_FIELDS, annotation_pointer, label_pointer};
+use super::settle::managed_fields_of;
 
 /// The managers of helm and of client-side apply.
 const HELM: &str = "helm";
@@ -82,20 +82,20 @@ impl<'a> Giving<'a> {
     }
 
     fn is_ours(&self, live: &Value) -> bool {
-        text(live, &label(names::LABEL_OWNER)) == Some(self.owner.as_str())
+        text(live, &label_pointer(names::LABEL_OWNER)) == Some(self.owner.as_str())
     }
 
     /// The release whose marks an object gets: the one that it had them of. What we have created since gets those of the one release
     /// that there was, without which helm would refuse it; helm itself marks neither hooks nor definitions of `crds/`.
     fn release(&self, live: &Value, is_definition: bool) -> Option<(String, String)> {
-        let note = text(live, &annotation(names::ANNOTATION_FORMER_RELEASE));
+        let note = text(live, &annotation_pointer(names::ANNOTATION_FORMER_RELEASE));
         if let Some((namespace, name)) = note.and_then(|note| note.split_once('/')) {
             return Some((namespace.to_owned(), name.to_owned()));
         }
         let was_adopted = live
-            .pointer(&annotation(names::ANNOTATION_FORMER_MANAGER))
+            .pointer(&annotation_pointer(names::ANNOTATION_FORMER_MANAGER))
             .is_some();
-        let is_hook = live.pointer(&annotation(HELM_HOOK)).is_some();
+        let is_hook = live.pointer(&annotation_pointer(HELM_HOOK)).is_some();
         let record = self
             .release
             .filter(|_| !was_adopted && !is_hook && !is_definition)?;
@@ -110,8 +110,8 @@ impl<'a> Giving<'a> {
             patch.push(json!({"op": "add", "path": "/metadata/annotations", "value": {}}));
         }
         for (path, value) in [
-            (annotation(HELM_NAME), name.as_str()),
-            (annotation(HELM_NAMESPACE), &namespace),
+            (annotation_pointer(HELM_NAME), name.as_str()),
+            (annotation_pointer(HELM_NAMESPACE), &namespace),
             (HELM_LABEL.to_owned(), "Helm"),
         ] {
             if text(live, &path) != Some(value) {
@@ -123,21 +123,26 @@ impl<'a> Giving<'a> {
 
     /// The changes that take our marks and fields from an object.
     fn patch(&self, live: &Value) -> Option<Vec<Value>> {
-        let note = annotation(names::ANNOTATION_FORMER_MANAGER);
-        let entries = former::let_go(managers(live), &self.manager, text(live, &note));
+        let note = annotation_pointer(names::ANNOTATION_FORMER_MANAGER);
+        let entries =
+            former::release_fields(managed_fields_of(live), &self.manager, text(live, &note));
         let mut patch = vec![
-            json!({"op": "replace", "path": FIELDS, "value": entries}),
-            json!({"op": "remove", "path": label(names::LABEL_OWNER)}),
+            json!({"op": "replace", "path": MANAGED_FIELDS, "value": entries}),
+            json!({"op": "remove", "path": label_pointer(names::LABEL_OWNER)}),
         ];
-        let last_applied = annotation(names::ANNOTATION_FORMER_LAST_APPLIED);
-        let release = annotation(names::ANNOTATION_FORMER_RELEASE);
-        for path in [annotation(names::ANNOTATION_INSTALLATION), note, release] {
+        let last_applied = annotation_pointer(names::ANNOTATION_FORMER_LAST_APPLIED);
+        let release = annotation_pointer(names::ANNOTATION_FORMER_RELEASE);
+        for path in [
+            annotation_pointer(names::ANNOTATION_INSTALLATION),
+            note,
+            release,
+        ] {
             if live.pointer(&path).is_some() {
                 patch.push(json!({"op": "remove", "path": path}));
             }
         }
         if live.pointer(&last_applied).is_some() {
-            let to = annotation(LAST_APPLIED);
+            let to = annotation_pointer(LAST_APPLIED);
             patch.push(json!({"op": "move", "from": last_applied, "path": to}));
         }
         Some(patch)

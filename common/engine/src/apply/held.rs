@@ -4,16 +4,16 @@
 //! creates the other object.
 
 use addons_plan::Step;
-use addons_plan::holder::Holder;
-use addons_plan::prune::Obstacle;
+use addons_plan::holder::ResourceHolder;
+use addons_plan::prune::PruneObstacle;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
-use super::super::delete::{Deleted, until_gone};
+use super::super::delete::{Deleted, wait_until_deleted};
 use super::super::error::{EngineError, FieldCause};
 use super::super::prune::delete_one;
 use super::Applier;
-use super::recreate::{bound, still_there};
+use super::recreate::{deletion_deadline, describe_remaining};
 
 /// Deletes the holders that the plan prunes, and waits until they no longer exist. If another object has the name of one by now, it is
 /// left: the server decides whether it is in the way.
@@ -23,11 +23,11 @@ pub(super) async fn delete_holders(
     step: &Step,
 ) -> Result<(), EngineError> {
     for holder in &step.policy.holders {
-        let Holder::Pruned(deletion) = holder else {
+        let ResourceHolder::Pruned(deletion) = holder else {
             continue;
         };
         let (key, uid) = (&deletion.target.key, &deletion.uid);
-        let collection = Collection::of(&deletion.target);
+        let collection = Collection::from_target(&deletion.target);
         let failed = |why: String| {
             EngineError::conflict(
                 step.target.key.clone(),
@@ -36,19 +36,26 @@ pub(super) async fn delete_holders(
         };
         match delete_one(cluster, deletion, applier.recorded).await? {
             Deleted::Gone | Deleted::Held(_) => {}
-            Deleted::Left(obstacle) if obstacle == Obstacle::ANOTHER => continue,
+            Deleted::Left(obstacle) if obstacle == PruneObstacle::ANOTHER => continue,
             Deleted::Left(obstacle) => return Err(failed(format!("is left: {}", obstacle.why()))),
         }
-        let left = until_gone(cluster, &collection, &key.name, uid, bound(applier)).await?;
+        let left = wait_until_deleted(
+            cluster,
+            &collection,
+            &key.name,
+            uid,
+            deletion_deadline(applier),
+        )
+        .await?;
         if let Some(finalizers) = left {
-            return Err(failed(still_there(&finalizers)));
+            return Err(failed(describe_remaining(&finalizers)));
         }
     }
     Ok(())
 }
 
 /// Returns whether the server may soon accept what it refuses now, because something was freed.
-pub(super) fn may_pass(error: &EngineError) -> bool {
+pub(super) fn may_be_freed(error: &EngineError) -> bool {
     matches!(
         error,
         EngineError::Denied { .. } | EngineError::Invalid { .. }
@@ -56,11 +63,11 @@ pub(super) fn may_pass(error: &EngineError) -> bool {
 }
 
 /// Adds to an error that the holders were deleted although the object was not applied.
-pub(super) fn lost(step: &Step, error: EngineError) -> EngineError {
+pub(super) fn explain_lost(step: &Step, error: EngineError) -> EngineError {
     let holders = step.policy.holders.iter();
     let deleted = holders.filter_map(|holder| match holder {
-        Holder::Pruned(deletion) => Some(deletion.target.key.to_string()),
-        Holder::Applied(_) => None,
+        ResourceHolder::Pruned(deletion) => Some(deletion.target.key.to_string()),
+        ResourceHolder::Applied(_) => None,
     });
     let deleted: Vec<String> = deleted.collect();
     if deleted.is_empty() {

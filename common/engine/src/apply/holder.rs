@@ -5,14 +5,14 @@ use std::fmt;
 use serde_json::Value;
 
 /// The manager of a field as the server names it: `conflict with "kubectl" with subresource "scale" using apps/v1`.
-pub(super) struct Holder {
+pub(super) struct FieldHolder {
     manager: String,
     subresource: String,
 }
 
-impl Holder {
+impl FieldHolder {
     /// Parses the server's message.
-    pub(super) fn of(message: &str) -> Self {
+    pub(super) fn parse(message: &str) -> Self {
         let after = |words: &str| {
             let (_, rest) = message.split_once(words)?;
             // It is a string literal of Go; JSON's syntax is close enough.
@@ -26,7 +26,7 @@ impl Holder {
     }
 
     /// Returns when this manager last wrote.
-    pub(super) fn time(&self, live: &Value) -> Option<String> {
+    pub(super) fn last_write(&self, live: &Value) -> Option<String> {
         let entries = live.pointer("/metadata/managedFields")?.as_array()?;
         let text = |entry: &Value, name: &str| {
             let text = entry.get(name).and_then(Value::as_str);
@@ -47,7 +47,7 @@ impl Holder {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for FieldHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.manager)?;
         if !self.subresource.is_empty() {
@@ -82,9 +82,9 @@ mod tests {
             ("conflict with \"nobody\" using v1", "nobody", None),
             ("other words", "other words", None),
         ] {
-            let holder = Holder::of(message);
+            let holder = FieldHolder::parse(message);
             assert_eq!(
-                (holder.to_string().as_str(), holder.time(&live)),
+                (holder.to_string().as_str(), holder.last_write(&live)),
                 (shown, time)
             );
         }

@@ -20,18 +20,18 @@ use super::super::snapshot::read_one;
 /// CPU takes longer.
 const UNSEEN: SignedDuration = SignedDuration::from_secs(10);
 /// Pause before a refused object is sent again.
-pub(super) const PAUSE: Duration = Duration::from_millis(300);
+pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// Why an object is waiting.
-pub(super) const WAITS: &str = "the server does not serve the changed schema of its kind yet";
+pub(super) const WAIT_REASON: &str = "the server does not serve the changed schema of its kind yet";
 
 /// Returns whether a former CRD can be the cause of a refusal: its schema, its rules or its versions.
-pub(super) fn is_of_definition(error: &EngineError, key: &ObjectKey) -> bool {
-    let can = error.is_unserved() || error.is_of_schema() || error.code() == Some(422);
+pub(super) fn may_be_of_definition(error: &EngineError, key: &ObjectKey) -> bool {
+    let can = error.is_unserved() || error.is_schema_mismatch() || error.code() == Some(422);
     can && !is_built_in(&key.group)
 }
 
 /// Returns whether the CRD of a custom resource was changed so recently that the server may not have seen it.
-pub(super) async fn is_unseen(cluster: &Cluster, target: &Target) -> bool {
+pub(super) async fn is_recently_changed(cluster: &Cluster, target: &Target) -> bool {
     let name = format!("{}.{}", target.plural, target.key.group);
     // A client that may not read CRDs takes the answer as it is.
     let Ok(Some(definition)) = read_one(cluster, &served::collection(), &name).await else {

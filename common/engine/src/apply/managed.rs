@@ -14,7 +14,7 @@ use addons_plan::found::{self, HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
 use addons_plan::{Step, Target};
 use common::api::names;
 use common::entrance;
-use common::manifest::managed_fields::path::Path;
+use common::manifest::managed_fields::path::ManagedPath;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
 use common::values::path;
 use tokio::time::sleep;
@@ -25,9 +25,9 @@ use super::super::cluster::Cluster;
 use super::super::definitions;
 use super::super::error::EngineError;
 use super::super::report::Settled;
-use super::super::request::{Call, JSON_PATCH, METADATA};
-use super::settle::{Attempt, managers};
-use super::{Applied, Applier, FIRST_PAUSE, Written, WrittenMetadata, body};
+use super::super::request::{ApiCall, JSON_PATCH, METADATA};
+use super::settle::{ApplyAttempt, managed_fields_of};
+use super::{Applier, ApplyResponse, FIRST_PAUSE, WrittenMetadata, WrittenObject, body};
 
 /// Maximum number of times that an object is read and written while other clients write it, too.
 pub(in super::super) const TRIES: usize = 8;
@@ -36,19 +36,19 @@ pub(in super::super) const TRIES: usize = 8;
 /// object (`UpdateNoErrors` in apimachinery).
 const GONE_VERSION: &str = "request to convert CR to an invalid group/version: ";
 
-pub(super) const FIELDS: &str = "/metadata/managedFields";
+pub(super) const MANAGED_FIELDS: &str = "/metadata/managedFields";
 
 /// The metadata of an object after a rewrite.
-pub(in super::super) enum Rewritten {
+pub(in super::super) enum RewriteResult {
     /// It was written by us, or by another client who was faster.
     Written(WrittenMetadata),
     /// It needed no change.
     AsItWas(WrittenMetadata),
 }
 
-impl Rewritten {
+impl RewriteResult {
     /// Returns the metadata if it was written.
-    pub(super) fn written(self) -> Option<WrittenMetadata> {
+    pub(super) fn into_written(self) -> Option<WrittenMetadata> {
         match self {
             Self::Written(metadata) => Some(metadata),
             Self::AsItWas(_) => None,
@@ -59,7 +59,7 @@ impl Rewritten {
 /// An entry of managedFields.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct Manager {
+pub(super) struct FieldManagerEntry {
     manager: String,
     operation: String,
     subresource: String,
@@ -69,7 +69,7 @@ pub(super) struct Manager {
 }
 
 /// Returns the digest of the fields that a manager owns.
-pub(super) fn fields_of(managers: &[Manager], manager: &str) -> String {
+pub(super) fn fields_of(managers: &[FieldManagerEntry], manager: &str) -> String {
     let ours = managers.iter().filter(|one| one.manager == manager);
     // Fields that nest too deep are not ours.
     let ours = ours.filter_map(|one| serde_json::to_value(one).ok());
@@ -78,7 +78,7 @@ pub(super) fn fields_of(managers: &[Manager], manager: &str) -> String {
 }
 
 /// Returns whether this manager alone wrote the object, apart from status that controllers report.
-pub(super) fn is_only(managers: &[Manager], manager: &str) -> bool {
+pub(super) fn is_only(managers: &[FieldManagerEntry], manager: &str) -> bool {
     let mut writers = managers.iter().filter(|it| it.subresource.is_empty());
     !managers.is_empty() && writers.all(|it| it.manager == manager)
 }
@@ -90,11 +90,11 @@ pub(super) async fn take_over(
     applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
-    attempt: &Attempt,
-    applied: &Applied,
+    attempt: &ApplyAttempt,
+    applied: &ApplyResponse,
 ) -> Result<bool, EngineError> {
     let managers = &applied.object.metadata.managed_fields;
-    let is_client_side = |manager: &Manager| {
+    let is_client_side = |manager: &FieldManagerEntry| {
         CLIENT_SIDE.contains(&manager.manager.as_str())
             && manager.operation == "Update"
             && manager.subresource.is_empty()
@@ -107,7 +107,7 @@ pub(super) async fn take_over(
     let rewritten = rewrite(cluster, &step.target, &applier.manager, |live| {
         managed_fields::migrate(live, CLIENT_SIDE, &applier.manager)
     });
-    Ok(rewritten.await?.written().is_some())
+    Ok(rewritten.await?.into_written().is_some())
 }
 
 /// Transfers the fields of an object's former installation to `manager`, so that an apply finds no conflict and removes fields that only
@@ -124,7 +124,7 @@ pub(super) async fn inherit(
     });
     match rewritten.await {
         Err(error) if error.is_not_found() => Ok(None),
-        other => other.map(Rewritten::written),
+        other => other.map(RewriteResult::into_written),
     }
 }
 
@@ -140,7 +140,7 @@ pub(super) async fn adopt(
     manager: &str,
 ) -> Result<Option<WrittenMetadata>, EngineError> {
     let rewritten = rewrite_with(cluster, target, names::CLIENT, |live| {
-        let entries = managers(live);
+        let entries = managed_fields_of(live);
         let adopted = managed_fields::former::adopt(entries, manager);
         let marks = helm_marks(live);
         if adopted.is_none() && marks.is_empty() {
@@ -148,16 +148,16 @@ pub(super) async fn adopt(
         }
         let mut patch: Vec<Value> = adopted
             .into_iter()
-            .map(|adopted| json!({"op": "replace", "path": FIELDS, "value": adopted}))
+            .map(|adopted| json!({"op": "replace", "path": MANAGED_FIELDS, "value": adopted}))
             .collect();
         patch.extend(marks);
-        if let Some(former) = managed_fields::former::former(entries, manager) {
-            let path = annotation(names::ANNOTATION_FORMER_MANAGER);
+        if let Some(former) = managed_fields::former::former_manager(entries, manager) {
+            let path = annotation_pointer(names::ANNOTATION_FORMER_MANAGER);
             patch.push(json!({"op": "add", "path": path, "value": former}));
         }
-        let last_applied = annotation(LAST_APPLIED);
+        let last_applied = annotation_pointer(LAST_APPLIED);
         if live.pointer(&last_applied).is_some() {
-            let path = annotation(names::ANNOTATION_FORMER_LAST_APPLIED);
+            let path = annotation_pointer(names::ANNOTATION_FORMER_LAST_APPLIED);
             patch.push(if target.key.is_secret() {
                 json!({"op": "remove", "path": last_applied})
             } else {
@@ -166,47 +166,51 @@ pub(super) async fn adopt(
         }
         Some(patch)
     });
-    rewritten.await.map(Rewritten::written)
+    rewritten.await.map(RewriteResult::into_written)
 }
 
 /// Returns the changes that replace the marks of a Helm release by a note of its name.
 fn helm_marks(live: &Value) -> Vec<Value> {
-    let text = |name: &str| live.pointer(&annotation(name)).and_then(Value::as_str);
+    let text = |name: &str| {
+        live.pointer(&annotation_pointer(name))
+            .and_then(Value::as_str)
+    };
     let marks = [HELM_NAME, HELM_NAMESPACE].into_iter();
     let mut patch: Vec<Value> = marks
         .filter(|mark| text(mark).is_some())
-        .map(|mark| json!({"op": "remove", "path": annotation(mark)}))
+        .map(|mark| json!({"op": "remove", "path": annotation_pointer(mark)}))
         .collect();
-    if let Some(release) = found::release(text) {
-        let path = annotation(names::ANNOTATION_FORMER_RELEASE);
+    if let Some(release) = found::read_helm_release(text) {
+        let path = annotation_pointer(names::ANNOTATION_FORMER_RELEASE);
         patch.push(json!({"op": "add", "path": path, "value": release.to_string()}));
     }
     patch
 }
 
 /// Returns the JSON pointer to an annotation.
-pub(in super::super) fn annotation(name: &str) -> String {
-    entry("annotations", name)
+pub(in super::super) fn annotation_pointer(name: &str) -> String {
+    entry_pointer("annotations", name)
 }
 
 /// Returns the JSON pointer to a label.
-pub(in super::super) fn label(name: &str) -> String {
-    entry("labels", name)
+pub(in super::super) fn label_pointer(name: &str) -> String {
+    entry_pointer("labels", name)
 }
 
 /// Returns the JSON pointer to an entry of a map in the metadata.
-fn entry(map: &str, name: &str) -> String {
-    format!("/metadata/{map}/{}", path::escaped(name))
+fn entry_pointer(map: &str, name: &str) -> String {
+    format!("/metadata/{map}/{}", path::escape_key(name))
 }
 
 /// Returns the changes that put entries into a map in the metadata, which is created if missing.
-pub(super) fn put(live: &Value, map: &str, entries: &[(&str, &str)]) -> Vec<Value> {
+pub(super) fn put_entries(live: &Value, map: &str, entries: &[(&str, &str)]) -> Vec<Value> {
     let at = format!("/metadata/{map}");
     let is_missing = live.pointer(&at).is_none();
     let missing = is_missing.then(|| json!({"op": "add", "path": at, "value": {}}));
     let entries = entries.iter();
-    let entries =
-        entries.map(|(name, value)| json!({"op": "add", "path": entry(map, name), "value": value}));
+    let entries = entries.map(
+        |(name, value)| json!({"op": "add", "path": entry_pointer(map, name), "value": value}),
+    );
     missing.into_iter().chain(entries).collect()
 }
 
@@ -216,16 +220,16 @@ pub(super) async fn give_back(
     applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
-    attempt: &Attempt,
-    mut applied: Applied,
-) -> Result<Applied, EngineError> {
+    attempt: &ApplyAttempt,
+    mut applied: ApplyResponse,
+) -> Result<ApplyResponse, EngineError> {
     if attempt.settled.iter().all(Settled::is_left) {
         return Ok(applied);
     }
     let rewritten = rewrite(cluster, &step.target, &applier.manager, |live| {
         managed_fields::give_back(live, &attempt.before, &applier.manager)
     });
-    if let Some(written) = rewritten.await?.written() {
+    if let Some(written) = rewritten.await?.into_written() {
         applied.object.metadata.take_version(written);
     }
     Ok(applied)
@@ -236,7 +240,7 @@ pub(super) async fn claim(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
-    paths: &[Path],
+    paths: &[ManagedPath],
 ) -> Result<(), EngineError> {
     let version = target.gvk().api_version();
     let rewritten = rewrite(cluster, target, manager, |live| {
@@ -251,7 +255,7 @@ pub(super) async fn claim(
 
 /// Runs a write that does not touch managedFields. If the server refuses it because of outdated entries, these are corrected, and the write
 /// is repeated.
-pub(in super::super) async fn healing<T, F: Future<Output = Result<T, EngineError>>>(
+pub(in super::super) async fn with_healing<T, F: Future<Output = Result<T, EngineError>>>(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
@@ -266,9 +270,9 @@ pub(in super::super) async fn healing<T, F: Future<Output = Result<T, EngineErro
         let Some(gone) = gone_version(&error) else {
             return Err(error);
         };
-        let healed = guarded(cluster, target, manager, Some(&gone), |_| None).await?;
+        let healed = rewrite_guarded(cluster, target, manager, Some(&gone), |_| None).await?;
         // No entry has the version that the server names.
-        if let Rewritten::AsItWas(_) = healed {
+        if let RewriteResult::AsItWas(_) = healed {
             return Err(error);
         }
         tries += 1;
@@ -294,16 +298,18 @@ async fn rewrite(
     target: &Target,
     manager: &str,
     change: impl Fn(&[Value]) -> Option<Vec<Value>>,
-) -> Result<Rewritten, EngineError> {
+) -> Result<RewriteResult, EngineError> {
     rewrite_with(cluster, target, manager, |live| {
-        Some(vec![replacing(&change(managers(live))?)])
+        Some(vec![replace_managed_fields(&change(managed_fields_of(
+            live,
+        ))?)])
     })
     .await
 }
 
 /// Returns the change that replaces managedFields.
-fn replacing(entries: &[Value]) -> Value {
-    json!({"op": "replace", "path": FIELDS, "value": entries})
+fn replace_managed_fields(entries: &[Value]) -> Value {
+    json!({"op": "replace", "path": MANAGED_FIELDS, "value": entries})
 }
 
 /// Rewrites metadata of an object, guarded by the resourceVersion that was read. `change` may be called several times, because other
@@ -313,27 +319,27 @@ pub(in super::super) async fn rewrite_with(
     target: &Target,
     manager: &str,
     change: impl Fn(&Value) -> Option<Vec<Value>>,
-) -> Result<Rewritten, EngineError> {
-    guarded(cluster, target, manager, None, change).await
+) -> Result<RewriteResult, EngineError> {
+    rewrite_guarded(cluster, target, manager, None, change).await
 }
 
 /// Like [`rewrite_with`]. `gone`: a version that the server named; its entries are corrected even if nothing else changes.
-async fn guarded(
+async fn rewrite_guarded(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
     gone: Option<&str>,
     change: impl Fn(&Value) -> Option<Vec<Value>>,
-) -> Result<Rewritten, EngineError> {
-    let mut collection = Collection::of(target);
+) -> Result<RewriteResult, EngineError> {
+    let mut collection = Collection::from_target(target);
     let name = &target.key.name;
     let mut pause = FIRST_PAUSE;
     let mut tries = 1;
     loop {
-        let call = |at: &Collection| Call::get(at, name, METADATA);
+        let call = |at: &Collection| ApiCall::get(at, name, METADATA);
         let live = addressed::send::<Value>(cluster, &mut collection, name, call).await?;
         let mut live = live.object;
-        let healed = healed(cluster, &collection, managers(&live), gone).await?;
+        let healed = heal_entries(cluster, &collection, managed_fields_of(&live), gone).await?;
         let is_healed = healed.is_some();
         if let Some(entries) = healed {
             live["metadata"]["managedFields"] = entries.into();
@@ -342,22 +348,22 @@ async fn guarded(
             Some(patch) => patch,
             None if is_healed && gone.is_some() => Vec::new(),
             // The write was refused because it had already been done: its answer was lost, or another client did the same.
-            None if tries > 1 => return Ok(Rewritten::Written(read(target, &live)?)),
-            None => return Ok(Rewritten::AsItWas(read(target, &live)?)),
+            None if tries > 1 => return Ok(RewriteResult::Written(parse_metadata(target, &live)?)),
+            None => return Ok(RewriteResult::AsItWas(parse_metadata(target, &live)?)),
         };
         if is_healed {
-            patch.insert(0, replacing(managers(&live)));
+            patch.insert(0, replace_managed_fields(managed_fields_of(&live)));
         }
         // A replacement that changes nothing is a precondition: the answer is 409 if another client wrote.
         let version = live.pointer("/metadata/resourceVersion");
         patch.push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
         let patch = Value::Array(patch);
-        let call = Call::patch(&collection, name, JSON_PATCH, METADATA)
+        let call = ApiCall::patch(&collection, name, JSON_PATCH, METADATA)
             .query("fieldManager", manager)
             .body(body(target, &patch)?);
-        match cluster.send::<Written>(call).await {
-            Ok(answer) => return Ok(Rewritten::Written(answer.object.metadata)),
-            Err(error) if error.is_conflict() && tries < TRIES => wait(&mut pause).await,
+        match cluster.send::<WrittenObject>(call).await {
+            Ok(answer) => return Ok(RewriteResult::Written(answer.object.metadata)),
+            Err(error) if error.is_conflict() && tries < TRIES => back_off(&mut pause).await,
             Err(error) => return Err(error),
         }
         tries += 1;
@@ -365,19 +371,19 @@ async fn guarded(
 }
 
 /// Waits, each time longer.
-async fn wait(pause: &mut Duration) {
+async fn back_off(pause: &mut Duration) {
     sleep(*pause).await;
     *pause *= 2;
 }
 
 /// Parses the metadata of an object that was read.
-fn read(target: &Target, live: &Value) -> Result<WrittenMetadata, EngineError> {
-    let read = Written::deserialize(live);
+fn parse_metadata(target: &Target, live: &Value) -> Result<WrittenMetadata, EngineError> {
+    let read = WrittenObject::deserialize(live);
     let read = read.map_err(|error| EngineError::Api {
         what: target.key.to_string(),
         message: format!(
             "the server's answer is not understood: {}",
-            entrance::category(&error)
+            entrance::describe_category(&error)
         ),
         code: 0,
     });
@@ -385,7 +391,7 @@ fn read(target: &Target, live: &Value) -> Result<WrittenMetadata, EngineError> {
 }
 
 /// Returns managedFields with the entries of versions that no longer exist moved to the version of `at`; `None` if there are none.
-async fn healed(
+async fn heal_entries(
     cluster: &Cluster,
     at: &Collection,
     entries: &[Value],

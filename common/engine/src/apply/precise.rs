@@ -7,12 +7,12 @@ use addons_plan::Step;
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::FieldCause;
-use super::super::request::{Call, JSON};
+use super::super::request::{ApiCall, JSON};
 
 const SPEC: &str = "spec";
 
 /// Returns the causes, with the differing fields in place of `spec`. Returns the server's causes if the fields cannot be determined.
-pub(crate) async fn causes(
+pub(crate) async fn name_fields(
     cluster: &Cluster,
     step: &Step,
     causes: Vec<FieldCause>,
@@ -20,13 +20,13 @@ pub(crate) async fn causes(
     if causes.iter().all(|cause| cause.field != SPEC) {
         return causes;
     }
-    let collection = Collection::of(&step.target);
-    let call = Call::get(&collection, &step.target.key.name, JSON);
+    let collection = Collection::from_target(&step.target);
+    let call = ApiCall::get(&collection, &step.target.key.name, JSON);
     let Ok(live) = cluster.send::<Value>(call).await else {
         return causes;
     };
     let precise = |cause: FieldCause| {
-        let fields = differing(&step.object, &live.object, &cause.message);
+        let fields = differing_fields(&step.object, &live.object, &cause.message);
         if cause.field != SPEC || fields.is_empty() {
             return vec![cause];
         }
@@ -40,14 +40,14 @@ pub(crate) async fn causes(
 }
 
 /// Returns the fields of our `spec` that have another live value, except fields that the rule names in quotes, which may change.
-fn differing(ours: &Value, live: &Value, rule: &str) -> Vec<String> {
+fn differing_fields(ours: &Value, live: &Value, rule: &str) -> Vec<String> {
     let (Some(ours), Some(live)) = (ours.get(SPEC), live.get(SPEC)) else {
         return Vec::new();
     };
     let fields = ours.as_object().into_iter().flatten();
     fields
         .filter(|(name, value)| {
-            let is_same = live.get(name).is_some_and(|live| holds(live, value));
+            let is_same = live.get(name).is_some_and(|live| includes(live, value));
             !is_same && !rule.contains(&format!("'{name}'"))
         })
         .map(|(name, _)| format!("{SPEC}.{name}"))
@@ -55,13 +55,17 @@ fn differing(ours: &Value, live: &Value, rule: &str) -> Vec<String> {
 }
 
 /// Returns whether a live value equals the applied one, apart from additions of the server. The recursion is bounded by our object.
-fn holds(live: &Value, ours: &Value) -> bool {
+fn includes(live: &Value, ours: &Value) -> bool {
     match (live, ours) {
         (Value::Object(live), Value::Object(ours)) => ours
             .iter()
-            .all(|(name, ours)| live.get(name).is_some_and(|live| holds(live, ours))),
+            .all(|(name, ours)| live.get(name).is_some_and(|live| includes(live, ours))),
         (Value::Array(live), Value::Array(ours)) => {
-            live.len() == ours.len() && live.iter().zip(ours).all(|(live, ours)| holds(live, ours))
+            live.len() == ours.len()
+                && live
+                    .iter()
+                    .zip(ours)
+                    .all(|(live, ours)| includes(live, ours))
         }
         (live, ours) => live == ours,
     }
@@ -98,11 +102,11 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                differing(&json!({SPEC: ours}), &live, rule),
+                differing_fields(&json!({SPEC: ours}), &live, rule),
                 wanted,
                 "{ours}"
             );
         }
-        assert!(differing(&json!({}), &live, rule).is_empty());
+        assert!(differing_fields(&json!({}), &live, rule).is_empty());
     }
 }

@@ -14,24 +14,24 @@ use tokio::time::Instant;
 
 use addons_plan::Step;
 use addons_plan::immutable::loses_claims;
-use addons_plan::prune::Obstacle;
+use addons_plan::prune::PruneObstacle;
 use common::api::names;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
-use super::super::delete::{Deleted, Doomed, Propagation, delete, until_gone};
+use super::super::delete::{Deleted, DeletionTarget, Propagation, delete, wait_until_deleted};
 use super::super::error::EngineError;
-use super::super::meta::Metadata;
-use super::super::request::{Call, JSON};
-use super::{Applied, Applier, Notes, body};
+use super::super::meta::LiveMetadata;
+use super::super::request::{ApiCall, JSON};
+use super::{Applier, ApplyResponse, StepNotes, body};
 
 /// Time reserved at the end of the operation for reporting objects that still exist.
 const RESERVE: Duration = Duration::from_secs(1);
 
 /// Returns until when an operation waits for a deletion before it continues.
-pub(super) fn bound(applier: &Applier<'_>) -> Instant {
+pub(super) fn deletion_deadline(applier: &Applier<'_>) -> Instant {
     let left = applier.deadline.saturating_duration_since(Instant::now());
     applier.deadline - RESERVE.min(left / 2)
 }
@@ -41,18 +41,20 @@ pub(super) async fn recreate(
     applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
-) -> Result<Applied, EngineError> {
+) -> Result<ApplyResponse, EngineError> {
     let key = &step.target.key;
-    let collection = Collection::of(&step.target);
+    let collection = Collection::from_target(&step.target);
     let conflict = |message: &str| EngineError::conflict(key.clone(), message);
-    if let Some(kind) = KeptKind::of(key) {
+    if let Some(kind) = KeptKind::from_key(key) {
         return Err(conflict(&format!("it is never recreated: {}", kind.loss())));
     }
-    let call = Call::get(&collection, &key.name, JSON);
+    let call = ApiCall::get(&collection, &key.name, JSON);
     let live: Value = match cluster.send(call).await {
         Ok(answer) => answer.object,
         Err(error) if error.is_not_found() => {
-            return applier.create(cluster, step, &mut Notes::default()).await;
+            return applier
+                .create(cluster, step, &mut StepNotes::default())
+                .await;
         }
         Err(error) => return Err(error),
     };
@@ -72,7 +74,7 @@ pub(super) async fn recreate(
     check_creation(cluster, &collection, step, &live).await?;
     let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str);
     let uid = text("/metadata/uid").unwrap_or_default();
-    let doomed = Doomed {
+    let doomed = DeletionTarget {
         collection: &collection,
         name: &key.name,
         uid,
@@ -80,33 +82,41 @@ pub(super) async fn recreate(
         propagation: propagation(step, &live),
     };
     let generation = live.pointer("/metadata/generation").and_then(Value::as_i64);
-    let judge = |found: &Metadata| {
+    let judge = |found: &LiveMetadata| {
         if found.labels.get(names::LABEL_OWNER) != Some(&applier.owner) {
-            return Some(Obstacle::UNMARKED);
+            return Some(PruneObstacle::UNMARKED);
         }
         let is_same = found.generation.is_some() && found.generation == generation;
-        (!is_same).then(|| Obstacle::Kept("another client changed it meanwhile".to_owned()))
+        (!is_same).then(|| PruneObstacle::Kept("another client changed it meanwhile".to_owned()))
     };
     if let Deleted::Left(obstacle) = delete(cluster, doomed, judge).await? {
         let why = obstacle.why();
         let message = format!("it is not recreated: {why}; run the command again");
         return Err(conflict(&message));
     }
-    match until_gone(cluster, &collection, &key.name, uid, bound(applier)).await {
+    match wait_until_deleted(
+        cluster,
+        &collection,
+        &key.name,
+        uid,
+        deletion_deadline(applier),
+    )
+    .await
+    {
         Ok(None) => {}
         Ok(Some(finalizers)) => {
             let message = format!(
                 "it was deleted to be recreated and {}; run the command again when it is gone",
-                still_there(&finalizers)
+                describe_remaining(&finalizers)
             );
             return Err(conflict(&message));
         }
-        Err(error) => return Err(lost(step, error)),
+        Err(error) => return Err(explain_lost(step, error)),
     }
     applier
-        .create(cluster, step, &mut Notes::default())
+        .create(cluster, step, &mut StepNotes::default())
         .await
-        .map_err(|error| lost(step, error))
+        .map_err(|error| explain_lost(step, error))
 }
 
 /// Sends a dry run of the creation. A conflict is expected because the object still exists; any other error is found here, before anything
@@ -118,7 +128,7 @@ async fn check_creation(
     live: &Value,
 ) -> Result<(), EngineError> {
     let object = without_allocated(&step.target.key, &step.object, live);
-    let call = Call::create(collection, &step.target.key.name, JSON)
+    let call = ApiCall::create(collection, &step.target.key.name, JSON)
         .query("dryRun", "All")
         .body(body(&step.target, &object)?);
     match cluster.send::<Value>(call).await {
@@ -179,7 +189,7 @@ fn propagation(step: &Step, live: &Value) -> Propagation {
 }
 
 /// Describes why a deleted object still exists.
-pub(super) fn still_there(finalizers: &[String]) -> String {
+pub(super) fn describe_remaining(finalizers: &[String]) -> String {
     match finalizers {
         [] => "is still being deleted".to_owned(),
         finalizers => format!("is held by finalizer {}", finalizers.join(", ")),
@@ -187,11 +197,11 @@ pub(super) fn still_there(finalizers: &[String]) -> String {
 }
 
 /// The error for an object that was deleted and not created again.
-fn lost(step: &Step, error: EngineError) -> EngineError {
+fn explain_lost(step: &Step, error: EngineError) -> EngineError {
     let code = error.code().unwrap_or_default();
     let message = format!(
         "it was deleted to be recreated, which failed: {}; the next run creates it",
-        error.words()
+        error.describe()
     );
     match error {
         EngineError::Denied { object, .. } => EngineError::Denied { object, message },

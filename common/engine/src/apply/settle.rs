@@ -6,22 +6,22 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use addons_plan::Step;
-use addons_plan::changes::Remedy;
+use addons_plan::changes::RefusalRemedy;
 use addons_plan::conflicts::{Conflict, Decider, path};
-use common::api::installation::Conflicts;
-use common::values::mask::{MASK, Mask};
+use common::api::installation::ConflictPolicy;
+use common::values::mask::{MASK, SecretMask};
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, FieldCause};
 use super::super::report::{Settled, Settlement};
-use super::super::request::{Call, JSON};
-use super::explain::of_conflict;
-use super::holder::Holder;
-use super::{Applier, is_planned, replaced};
+use super::super::request::{ApiCall, JSON};
+use super::explain::conflict_remedy;
+use super::holder::FieldHolder;
+use super::{Applier, is_planned, replaced_error};
 
 /// One apply: what is sent, and the decisions about conflicts.
-pub(super) struct Attempt {
+pub(super) struct ApplyAttempt {
     pub(super) object: Arc<Value>,
     pub(super) settled: Vec<Settled>,
     /// managedFields of the object that was read, if fields are taken.
@@ -30,9 +30,9 @@ pub(super) struct Attempt {
     pinned: Option<String>,
 }
 
-impl Attempt {
+impl ApplyAttempt {
     /// Returns an attempt with the planned object and without force.
-    pub(super) fn plain(step: &Step) -> Self {
+    pub(super) fn from_step(step: &Step) -> Self {
         Self {
             object: Arc::clone(&step.object),
             settled: Vec::new(),
@@ -47,7 +47,7 @@ impl Attempt {
     }
 
     /// Returns the same attempt for another resourceVersion, the one after our own write.
-    pub(super) fn again(&self, resource_version: &str) -> Self {
+    pub(super) fn pinned_to(&self, resource_version: &str) -> Self {
         let pinned = Some(resource_version.to_owned());
         Self {
             object: pin(&self.object, resource_version),
@@ -78,41 +78,41 @@ impl Attempt {
 }
 
 /// Returns the next attempt after the server named fields of other managers.
-pub(super) async fn settle(
+pub(super) async fn resolve_conflicts(
     applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
-    before: Attempt,
+    before: ApplyAttempt,
     causes: &[FieldCause],
-) -> Result<Attempt, EngineError> {
-    let collection = Collection::of(&step.target);
-    let call = Call::get(&collection, &step.target.key.name, JSON);
+) -> Result<ApplyAttempt, EngineError> {
+    let collection = Collection::from_target(&step.target);
+    let call = ApiCall::get(&collection, &step.target.key.name, JSON);
     let live: Value = match cluster.send(call).await {
         Ok(answer) => answer.object,
         // The object was deleted meanwhile: it is created again.
-        Err(error) if error.is_not_found() => return Ok(Attempt::plain(step)),
+        Err(error) if error.is_not_found() => return Ok(ApplyAttempt::from_step(step)),
         Err(error) => return Err(error),
     };
     let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
     if !is_planned(step, uid.unwrap_or_default()) {
-        return Err(replaced(step));
+        return Err(replaced_error(step));
     }
     let mut settled = before.settled;
     // The last attempt took nothing: only decisions to leave a field still hold.
     settled.retain(Settled::is_left);
     settled.extend(decide(step, &live, causes, &applier.mask)?);
-    let object = without(step, &step.object, &settled)?;
-    let attempt = Attempt {
+    let object = without_left_fields(step, &step.object, &settled)?;
+    let attempt = ApplyAttempt {
         object: Arc::new(object),
         settled,
-        before: managers(&live).to_vec(),
+        before: managed_fields_of(&live).to_vec(),
         pinned: None,
     };
     if attempt.settled.iter().all(Settled::is_left) {
         return Ok(attempt);
     }
     let version = live.pointer("/metadata/resourceVersion");
-    Ok(attempt.again(version.and_then(Value::as_str).unwrap_or_default()))
+    Ok(attempt.pinned_to(version.and_then(Value::as_str).unwrap_or_default()))
 }
 
 /// Decides by the policy of the step about fields of other managers. `live`: null if it cannot be read.
@@ -123,22 +123,22 @@ pub(crate) fn decide(
     step: &Step,
     live: &Value,
     causes: &[FieldCause],
-    mask: &Mask,
+    mask: &SecretMask,
 ) -> Result<Vec<Settled>, EngineError> {
     let mut settled = Vec::new();
     let mut refused = Vec::new();
     for cause in causes {
-        let conflict = conflict(step, live, cause).masked(mask);
+        let conflict = to_conflict(step, live, cause).masked(mask);
         let (policy, decider) = step.policy.at(&conflict.field);
         let settlement = match policy {
-            Conflicts::Yield => Settlement::Left {
+            ConflictPolicy::Yield => Settlement::Left {
                 autoscaler: match decider {
                     Decider::Autoscaler(name) => Some(name.to_owned()),
                     Decider::Installation | Decider::Manifest => None,
                 },
             },
-            Conflicts::Take => Settlement::Taken,
-            Conflicts::Fail => {
+            ConflictPolicy::Take => Settlement::Taken,
+            ConflictPolicy::Fail => {
                 refused.push((conflict, decider == Decider::Manifest));
                 continue;
             }
@@ -152,19 +152,19 @@ pub(crate) fn decide(
     if refused.is_empty() {
         Ok(settled)
     } else {
-        Err(refusal(step, &refused))
+        Err(refusal_error(step, &refused))
     }
 }
 
 /// Returns the managedFields of a live object.
-pub(super) fn managers(live: &Value) -> &[Value] {
+pub(super) fn managed_fields_of(live: &Value) -> &[Value] {
     let entries = live.pointer("/metadata/managedFields");
     let entries = entries.and_then(Value::as_array);
     entries.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns the object without the fields that are left to others.
-pub(crate) fn without(
+pub(crate) fn without_left_fields(
     step: &Step,
     object: &Value,
     settled: &[Settled],
@@ -182,7 +182,7 @@ pub(crate) fn without(
                 "{field} is held by {manager} and cannot be left out by itself; take it, or remove it from the manifest"
             ),
             recorded: None,
-            remedy: Some(of_conflict(step)),
+            remedy: Some(conflict_remedy(step)),
         });
     }
     Ok(object)
@@ -196,7 +196,7 @@ fn pin(object: &Value, resource_version: &str) -> Arc<Value> {
     Arc::new(object)
 }
 
-fn conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
+fn to_conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
     let key = &step.target.key;
     // An annotation of a Secret can repeat its values, too.
     let is_masked = key.is_secret();
@@ -208,17 +208,17 @@ fn conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
             value.clone()
         })
     };
-    let holder = Holder::of(&cause.message);
+    let holder = FieldHolder::parse(&cause.message);
     Conflict {
         field: cause.field.clone(),
-        time: holder.time(live),
+        time: holder.last_write(live),
         live: value(live),
         ours: value(&step.object),
         manager: holder.to_string(),
     }
 }
 
-pub(super) fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
+pub(super) fn refusal_error(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
     let mut message = match refused {
         [_] => "a field belongs to another manager".to_owned(),
         many => format!("{} fields belong to other managers", many.len()),
@@ -229,8 +229,8 @@ pub(super) fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError 
         let since = since
             .map(|time| format!(" since {time}"))
             .unwrap_or_default();
-        let live = Conflict::value(conflict.live.as_ref());
-        let ours = Conflict::value(conflict.ours.as_ref());
+        let live = Conflict::describe_value(conflict.live.as_ref());
+        let ours = Conflict::describe_value(conflict.ours.as_ref());
         message.push_str(&format!(
             "\n    {}: {live}, {}{since}; wanted {ours}",
             conflict.field, conflict.manager
@@ -251,9 +251,9 @@ pub(super) fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError 
         message,
         recorded: Some(recorded),
         remedy: Some(if all_by_manifest {
-            Remedy::Annotation
+            RefusalRemedy::Annotation
         } else {
-            of_conflict(step)
+            conflict_remedy(step)
         }),
     }
 }

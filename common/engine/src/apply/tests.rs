@@ -4,11 +4,11 @@ use std::slice;
 use jiff::SignedDuration;
 use serde_json::json;
 
-use super::super::fake::{self, Reply};
+use super::super::fake::{self, FakeReply};
 use super::*;
 use addons_plan::Target;
 use addons_plan::adoption::Adoption;
-use addons_plan::changes::Remedy;
+use addons_plan::changes::RefusalRemedy;
 use addons_plan::conflicts::Policy;
 use common::manifest::key::ObjectKey;
 use tokio::sync::mpsc::unbounded_channel;
@@ -50,11 +50,11 @@ fn written_by(managers: &[(&str, &str)]) -> serde_json::Value {
     live
 }
 
-fn answer(code: u16, body: serde_json::Value) -> Reply {
+fn answer(code: u16, body: serde_json::Value) -> FakeReply {
     Some((code, &[], body))
 }
 
-fn failure(code: u16, message: &str) -> Reply {
+fn failure(code: u16, message: &str) -> FakeReply {
     answer(
         code,
         json!({"kind": "Status", "code": code, "message": message, "details": {"name": "a"}}),
@@ -62,7 +62,7 @@ fn failure(code: u16, message: &str) -> Reply {
 }
 
 /// A failure that names fields.
-fn refusal(code: u16, reason: &str, message: &str, causes: &[serde_json::Value]) -> Reply {
+fn refusal(code: u16, reason: &str, message: &str, causes: &[serde_json::Value]) -> FakeReply {
     let details = json!({"causes": causes});
     answer(
         code,
@@ -84,18 +84,18 @@ fn applier() -> Applier<'static> {
         mask: Arc::default(),
         first_job: Arc::default(),
         recorded: &NOTHING,
-        told: unbounded_channel().0,
+        events: unbounded_channel().0,
     }
 }
 
-fn missing() -> Reply {
+fn missing() -> FakeReply {
     failure(404, "not found")
 }
 
 /// Applies one step against prepared answers: its result, and the methods that were used.
-async fn apply(step: &Step, replies: Vec<Reply>) -> (Result<Answer, EngineError>, String) {
+async fn apply(step: &Step, replies: Vec<FakeReply>) -> (Result<ApplyAnswer, EngineError>, String) {
     let (cluster, asked) = fake::cluster(replies);
-    let outcome = applier().step(&cluster, step).await;
+    let outcome = applier().apply_step(&cluster, step).await;
     let lines = asked.lines();
     let methods = lines.iter().filter_map(|line| line.split(' ').next());
     (outcome.result, methods.collect::<Vec<_>>().join(" "))
@@ -175,11 +175,11 @@ async fn a_definition_that_a_job_of_the_operation_made_is_ours() {
         let (cluster, _) = fake::cluster(vec![job, made(200, seconds)]);
         let applier = applier();
         applier
-            .step(&cluster, &of("batch", "Job"))
+            .apply_step(&cluster, &of("batch", "Job"))
             .await
             .result
             .unwrap();
-        let applied = applier.step(&cluster, &step).await.result.unwrap();
+        let applied = applier.apply_step(&cluster, &step).await.result.unwrap();
         assert_eq!(applied.created, is_ours, "{seconds}: {}", step.target.key);
     }
 }
@@ -188,7 +188,7 @@ async fn a_definition_that_a_job_of_the_operation_made_is_ours() {
 async fn the_request_is_an_apply_that_asks_for_metadata() {
     let (cluster, asked) = fake::cluster(vec![answer(200, live("ours"))]);
     applier()
-        .step(&cluster, &step("ConfigMap", Action::Update))
+        .apply_step(&cluster, &step("ConfigMap", Action::Update))
         .await
         .result
         .unwrap();
@@ -291,11 +291,11 @@ async fn a_silent_webhook_of_the_installation_is_named() {
     applier.recorded = &recorded;
     let mut step = step("Deployment", Action::Update);
     step.target.key.group = "apps".into();
-    let outcome = applier.step(&cluster, &step).await;
+    let outcome = applier.apply_step(&cluster, &step).await;
     let error = outcome.result.unwrap_err();
     assert_eq!(
         error.remedy(),
-        Some(Remedy::DeleteWebhooks(Box::new(key))),
+        Some(RefusalRemedy::DeleteWebhooks(Box::new(key))),
         "{error}"
     );
     let lines = asked.lines();
@@ -355,10 +355,10 @@ async fn an_object_waits_until_its_changed_definition_is_in_force() {
         let (tell, mut told) = unbounded_channel();
         let applier = Applier {
             deadline: Instant::now() + Duration::from_secs(60),
-            told: tell,
+            events: tell,
             ..applier()
         };
-        let is_applied = applier.step(&cluster, &step).await.result.is_ok();
+        let is_applied = applier.apply_step(&cluster, &step).await.result.is_ok();
         let lines = asked.lines();
         let methods = lines.iter().filter_map(|line| line.split(' ').next());
         let methods: Vec<&str> = methods.collect();
@@ -388,7 +388,7 @@ async fn the_other_half_of_a_union_is_claimed_before_the_apply() {
         answer(200, live("ours")),
     ];
     let (cluster, asked) = fake::cluster(replies);
-    let outcome = applier().step(&cluster, &step).await;
+    let outcome = applier().apply_step(&cluster, &step).await;
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
     let claimed = &asked.body(2)[0]["value"];
     let ours = json!({"f:spec": {"f:strategy": {"f:rollingUpdate": {}}}});
@@ -404,7 +404,7 @@ async fn the_other_half_of_a_union_is_claimed_before_the_apply() {
         .collect();
     assert_eq!(settled, ["kubectl-edit"]);
     // A field of another manager is not taken where the policy forbids it.
-    step.policy.conflicts = common::api::installation::Conflicts::Fail;
+    step.policy.conflicts = common::api::installation::ConflictPolicy::Fail;
     let (result, used) = apply(&step, vec![answer(200, found)]).await;
     let error = result.unwrap_err().to_string();
     assert!(error.contains("spec.strategy.rollingUpdate"), "{error}");
@@ -424,7 +424,7 @@ async fn an_answer_with_the_same_version_changed_nothing() {
         let mut object = live("ours");
         object["metadata"]["resourceVersion"] = json!(version);
         let (cluster, _) = fake::cluster(vec![answer(200, object)]);
-        let outcome = applier().step(&cluster, &step).await;
+        let outcome = applier().apply_step(&cluster, &step).await;
         assert!(outcome.result.is_ok());
         assert_eq!(outcome.is_unchanged, expected, "{seen:?} {version}");
     }
@@ -442,7 +442,7 @@ async fn what_others_created_meanwhile_is_only_recorded_where_it_may_be_of_sever
     assert_eq!(methods, "PATCH");
     step.policy.only_recorded = true;
     let (cluster, _) = fake::cluster(vec![taken(), answer(200, live("others"))]);
-    let outcome = applier().step(&cluster, &step).await;
+    let outcome = applier().apply_step(&cluster, &step).await;
     assert!(outcome.is_unchanged);
     let found = outcome.result.unwrap();
     assert!(found.only_recorded && !found.created && found.uid == "u");

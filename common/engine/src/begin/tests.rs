@@ -28,7 +28,7 @@ fn plan() -> InstallationPlan {
     }
 }
 
-fn record(version: &str, phase: Phase) -> AddonInstallation {
+fn record(version: &str, phase: InstallationPhase) -> AddonInstallation {
     let mut record = AddonInstallation::new("dns", AddonInstallationSpec::default());
     record.metadata.generation = Some(1);
     record.metadata.resource_version = Some("1".into());
@@ -45,12 +45,12 @@ fn record(version: &str, phase: Phase) -> AddonInstallation {
 
 #[test]
 fn nothing_is_written_where_all_is_as_wanted() {
-    let wanted = record("2", Phase::Ready);
+    let wanted = record("2", InstallationPhase::Ready);
     assert!(is_done(&wanted, &wanted, &plan()));
     for changed in [
-        record("1", Phase::Ready),
-        record("2", Phase::Failed),
-        record("2", Phase::Progressing),
+        record("1", InstallationPhase::Ready),
+        record("2", InstallationPhase::Failed),
+        record("2", InstallationPhase::Progressing),
     ] {
         assert!(
             !is_done(&changed, &changed, &plan()),
@@ -58,19 +58,19 @@ fn nothing_is_written_where_all_is_as_wanted() {
             changed.status
         );
     }
-    let mut other_spec = record("2", Phase::Ready);
+    let mut other_spec = record("2", InstallationPhase::Ready);
     other_spec.spec.suspend = true;
     assert!(!is_done(&wanted, &other_spec, &plan()));
     for (observed, done) in [(1, true), (0, false)] {
-        let mut patched = record("2", Phase::Ready);
+        let mut patched = record("2", InstallationPhase::Ready);
         if let Some(status) = &mut patched.status {
             status.observed_generation = Some(observed);
         }
         assert_eq!(is_done(&patched, &patched, &plan()), done, "{observed}");
     }
-    let mut cut_off = record("2", Phase::Ready);
+    let mut cut_off = record("2", InstallationPhase::Ready);
     if let Some(status) = &mut cut_off.status {
-        status.operation = Some(lock::operation(
+        status.operation = Some(lock::new_operation(
             "upgrade",
             "eve",
             None,
@@ -82,16 +82,20 @@ fn nothing_is_written_where_all_is_as_wanted() {
 
 #[test]
 fn what_others_did_makes_a_plan_stale_or_needless() {
-    let known = record("1", Phase::Ready);
-    assert_eq!(moved(&known, &known), None);
+    let known = record("1", InstallationPhase::Ready);
+    assert_eq!(stale_reason(&known, &known), None);
 
     let mut noise = known.clone();
     noise.metadata.resource_version = Some("7".into());
     noise.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
-    assert_eq!(moved(&known, &noise), None, "a label is not a reason");
+    assert_eq!(
+        stale_reason(&known, &noise),
+        None,
+        "a label is not a reason"
+    );
 
-    let upgraded = record("2", Phase::Ready);
-    assert!(moved(&known, &upgraded).is_some());
+    let upgraded = record("2", InstallationPhase::Ready);
+    assert!(stale_reason(&known, &upgraded).is_some());
     let mut busy = plan();
     busy.create_namespace = Some("web".into());
     assert!(!busy.is_empty());
@@ -99,17 +103,21 @@ fn what_others_did_makes_a_plan_stale_or_needless() {
         is_done(&upgraded, &known, &busy),
         "another client did what this plan wants"
     );
-    assert!(!is_done(&record("3", Phase::Ready), &known, &busy));
+    assert!(!is_done(
+        &record("3", InstallationPhase::Ready),
+        &known,
+        &busy
+    ));
 
     let mut inventory = known.clone();
     if let Some(status) = &mut inventory.status {
         status.inventory.push(InventoryGroup::default());
     }
-    assert!(moved(&known, &inventory).is_some());
+    assert!(stale_reason(&known, &inventory).is_some());
 
     let mut spec = known.clone();
     spec.metadata.generation = Some(2);
-    assert_eq!(moved(&known, &spec), Some(StaleReason::SpecChanged));
+    assert_eq!(stale_reason(&known, &spec), Some(StaleReason::SpecChanged));
 }
 
 /// Who wrote a record follows from the write: it is no reason for one, and is kept only where the writer decides nothing.
@@ -128,7 +136,7 @@ fn the_writer_stays_where_nothing_is_judged() {
         (with(None, Some("r")), true, None),
         (with(Some("jane"), Some("r")), true, Some("jane")),
     ] {
-        assert_eq!(differs(&wanted, &stored), is_different);
+        assert_eq!(needs_write(&wanted, &stored), is_different);
         let next = with_spec(&wanted, &stored);
         let found = next.annotations().get(ANNOTATION_WRITTEN_BY);
         assert_eq!(found.map(String::as_str), written);
@@ -161,7 +169,7 @@ fn the_finalizer_of_a_reconciler_is_left_to_it() {
         (&[], &["other"], true, &[]),
     ] {
         let (wanted, stored) = (with(wanted), with(stored));
-        assert_eq!(differs(&wanted, &stored), is_different);
+        assert_eq!(needs_write(&wanted, &stored), is_different);
         assert_eq!(with_spec(&wanted, &stored).finalizers(), written);
     }
 }

@@ -1,6 +1,6 @@
 //! Stores the progress of a rollout of core sets in a ConfigMap of the system namespace (semantics 14.8).
 
-use addons_clusters::core_set::rollout::Progress;
+use addons_clusters::core_set::rollout::RolloutProgress;
 use common::api::names::CORE_ADDON_ROLLOUT;
 use common::entrance;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -16,9 +16,9 @@ const KEY: &str = "progress.json";
 
 /// The stored progress.
 #[derive(Clone, Debug, Default)]
-pub struct Stored {
+pub struct StoredProgress {
     /// The progress of the rollout; the default if none is stored, or if it cannot be read.
-    pub progress: Progress,
+    pub progress: RolloutProgress,
     /// The ConfigMap as it was read.
     live: Option<ConfigMap>,
 }
@@ -27,12 +27,12 @@ pub struct Stored {
 ///
 /// # Errors
 /// Those of the request.
-pub async fn read(cluster: &Cluster, system: &str) -> Result<Stored, EngineError> {
+pub async fn read(cluster: &Cluster, system: &str) -> Result<StoredProgress, EngineError> {
     let live = config_map::get(cluster, system, CORE_ADDON_ROLLOUT).await?;
     let data = live.as_ref().and_then(|live| live.data.as_ref());
     let text = data.and_then(|data| data.get(KEY));
     let progress = text.and_then(|text| entrance::from_str(text).ok());
-    Ok(Stored {
+    Ok(StoredProgress {
         progress: progress.unwrap_or_default(),
         live,
     })
@@ -45,8 +45,8 @@ pub async fn read(cluster: &Cluster, system: &str) -> Result<Stored, EngineError
 pub async fn write(
     cluster: &Cluster,
     system: &str,
-    stored: Stored,
-    progress: &Progress,
+    stored: StoredProgress,
+    progress: &RolloutProgress,
 ) -> Result<(), EngineError> {
     let wanted = ConfigMap {
         metadata: ObjectMeta {

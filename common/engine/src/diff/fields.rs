@@ -11,7 +11,7 @@ use common::api::names;
 use common::entrance;
 use common::values::mask::MASK;
 
-use lists::{Merge, items, merge_of};
+use lists::{MergeKind, detect_merge, items_by_key};
 
 /// Metadata that the server maintains by itself.
 const NOISE: &[&str] = &[
@@ -29,7 +29,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// One segment of a path.
 #[derive(Clone, Debug, PartialEq)]
-enum Segment {
+enum FieldSegment {
     Field(String),
     /// An item of a list with these keys.
     Item(Vec<(String, Value)>),
@@ -46,32 +46,32 @@ pub(crate) fn compare(
     ours: &str,
     is_secret: bool,
 ) -> Vec<FieldChange> {
-    let mut comparison = Comparison {
-        managers: managers(live, ours),
+    let mut comparison = FieldComparison {
+        managers: other_managers(live, ours),
         all: fields_of(live).chain(fields_of(wanted)).collect(),
         is_secret,
         path: Vec::new(),
         changes: Vec::new(),
     };
-    comparison.object(live, wanted);
+    comparison.compare_objects(live, wanted);
     comparison
         .changes
         .sort_by(|one, other| one.path.cmp(&other.path));
     comparison.changes
 }
 
-struct Comparison<'a> {
+struct FieldComparison<'a> {
     /// The other managers with their fields.
     managers: Vec<(FieldOwner, &'a Value)>,
     /// The fields of all managers, ours included, before and after: they show how lists are merged.
     all: Vec<&'a Value>,
     is_secret: bool,
-    path: Vec<Segment>,
+    path: Vec<FieldSegment>,
     changes: Vec<FieldChange>,
 }
 
-impl Comparison<'_> {
-    fn object(&mut self, live: &Value, wanted: &Value) {
+impl FieldComparison<'_> {
+    fn compare_objects(&mut self, live: &Value, wanted: &Value) {
         let none = Map::new();
         let live = live.as_object().unwrap_or(&none);
         let wanted = wanted.as_object().unwrap_or(&none);
@@ -80,36 +80,49 @@ impl Comparison<'_> {
             if self.is_noise(key) {
                 continue;
             }
-            self.path.push(Segment::Field(key.clone()));
-            self.value(live.get(key), wanted.get(key));
+            self.path.push(FieldSegment::Field(key.clone()));
+            self.compare_values(live.get(key), wanted.get(key));
             self.path.pop();
         }
     }
 
-    fn value(&mut self, live: Option<&Value>, wanted: Option<&Value>) {
+    fn compare_values(&mut self, live: Option<&Value>, wanted: Option<&Value>) {
         match (live, wanted) {
             (live, wanted) if live == wanted => {}
             (Some(Value::Object(_)), Some(Value::Object(_))) => {
                 if let (Some(live), Some(wanted)) = (live, wanted) {
-                    self.object(live, wanted);
+                    self.compare_objects(live, wanted);
                 }
             }
-            (Some(Value::Array(live)), Some(Value::Array(wanted))) => self.list(live, wanted),
+            (Some(Value::Array(live)), Some(Value::Array(wanted))) => {
+                self.compare_lists(live, wanted)
+            }
             // Compared key by key, because a map that holds only our marks does not count as changed.
             (live, wanted) if self.is_marked() => {
-                self.object(live.unwrap_or(&Value::Null), wanted.unwrap_or(&Value::Null));
+                self.compare_objects(live.unwrap_or(&Value::Null), wanted.unwrap_or(&Value::Null));
             }
-            (live, wanted) => self.changed(live, wanted),
+            (live, wanted) => self.add_change(live, wanted),
         }
     }
 
-    fn list(&mut self, live: &[Value], wanted: &[Value]) {
-        let merge = merge_of(self.all.iter().filter_map(|fields| at(fields, &self.path)));
-        if merge == Some(Merge::Set) {
-            return self.set(live, wanted);
+    fn compare_lists(&mut self, live: &[Value], wanted: &[Value]) {
+        let merge = detect_merge(
+            self.all
+                .iter()
+                .filter_map(|fields| fields_at(fields, &self.path)),
+        );
+        if merge == Some(MergeKind::Set) {
+            return self.compare_sets(live, wanted);
         }
-        for identity in merge.iter().filter_map(Merge::keys).chain(lists::guesses()) {
-            let (Some(old), Some(new)) = (items(live, &identity), items(wanted, &identity)) else {
+        for identity in merge
+            .iter()
+            .filter_map(MergeKind::keys)
+            .chain(lists::guessed_keys())
+        {
+            let (Some(old), Some(new)) = (
+                items_by_key(live, &identity),
+                items_by_key(wanted, &identity),
+            ) else {
                 continue;
             };
             let labels: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -119,8 +132,8 @@ impl Comparison<'_> {
                 let values = identity
                     .iter()
                     .filter_map(|field| Some((field.clone(), item.get(field)?.clone())));
-                self.path.push(Segment::Item(values.collect()));
-                self.value(old, new);
+                self.path.push(FieldSegment::Item(values.collect()));
+                self.compare_values(old, new);
                 self.path.pop();
             }
             return;
@@ -128,26 +141,26 @@ impl Comparison<'_> {
         for index in 0..live.len().max(wanted.len()) {
             let (old, new) = (live.get(index), wanted.get(index));
             let scalar = old.filter(|value| !value.is_object() && !value.is_array());
-            self.path.push(Segment::Index(index, scalar.cloned()));
-            self.value(old, new);
+            self.path.push(FieldSegment::Index(index, scalar.cloned()));
+            self.compare_values(old, new);
             self.path.pop();
         }
     }
 
     /// Records which values a set gained and lost, at any position.
-    fn set(&mut self, live: &[Value], wanted: &[Value]) {
+    fn compare_sets(&mut self, live: &[Value], wanted: &[Value]) {
         let gone = live.iter().filter(|value| !wanted.contains(value));
         let new = wanted.iter().filter(|value| !live.contains(value));
         let gone = gone.map(|value| (Some(value), None));
         for (old, new) in gone.chain(new.map(|value| (None, Some(value)))) {
             let value = old.or(new).cloned().unwrap_or_default();
-            self.path.push(Segment::Value(value));
-            self.changed(old, new);
+            self.path.push(FieldSegment::Value(value));
+            self.add_change(old, new);
             self.path.pop();
         }
     }
 
-    fn changed(&mut self, old: Option<&Value>, new: Option<&Value>) {
+    fn add_change(&mut self, old: Option<&Value>, new: Option<&Value>) {
         let is_masked = self.is_secret && self.is_confidential();
         let shown = |value: Option<&Value>| match (value, is_masked) {
             (Some(_), true) => Some(Value::from(MASK)),
@@ -159,7 +172,7 @@ impl Comparison<'_> {
             .filter(|(_, fields)| owns(fields, &self.path))
             .map(|(owner, _)| owner.clone());
         self.changes.push(FieldChange {
-            path: display(&self.path),
+            path: format_path(&self.path),
             old: shown(old),
             new: shown(new),
             owners: owners.collect(),
@@ -169,7 +182,7 @@ impl Comparison<'_> {
     /// Returns whether a field of a Secret may contain its values.
     fn is_confidential(&self) -> bool {
         let field = |index: usize| match self.path.get(index) {
-            Some(Segment::Field(field)) => Some(field.as_str()),
+            Some(FieldSegment::Field(field)) => Some(field.as_str()),
             _ => None,
         };
         match (field(0), field(1), field(2)) {
@@ -182,7 +195,7 @@ impl Comparison<'_> {
 
     /// Returns whether the path is that of the labels or annotations, which hold our marks.
     fn is_marked(&self) -> bool {
-        let field = |segment: &Segment, names: &[&str]| matches!(segment, Segment::Field(field) if names.contains(&field.as_str()));
+        let field = |segment: &FieldSegment, names: &[&str]| matches!(segment, FieldSegment::Field(field) if names.contains(&field.as_str()));
         match self.path.as_slice() {
             [metadata, marks] => {
                 field(metadata, &["metadata"]) && field(marks, &["labels", "annotations"])
@@ -193,7 +206,7 @@ impl Comparison<'_> {
 
     /// Returns whether a field is not compared: the status, what the server maintains by itself, and our own marks.
     fn is_noise(&self, key: &str) -> bool {
-        let field = |index: usize, name: &str| matches!(self.path.get(index), Some(Segment::Field(field)) if field == name);
+        let field = |index: usize, name: &str| matches!(self.path.get(index), Some(FieldSegment::Field(field)) if field == name);
         match self.path.len() {
             0 => key == "status",
             1 => field(0, "metadata") && NOISE.contains(&key),
@@ -208,7 +221,7 @@ impl Comparison<'_> {
 }
 
 /// Returns the managers of an object except ours, with their fields.
-fn managers<'a>(object: &'a Value, ours: &str) -> Vec<(FieldOwner, &'a Value)> {
+fn other_managers<'a>(object: &'a Value, ours: &str) -> Vec<(FieldOwner, &'a Value)> {
     let text = |entry: &Value, field: &str| Some(entry.get(field)?.as_str()?.to_owned());
     object
         .pointer("/metadata/managedFields")
@@ -234,14 +247,14 @@ fn fields_of(object: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns whether a manager's fields (`f:spec: {f:replicas: {}}`) contain a path, or an atomic field above it.
-fn owns(fields: &Value, path: &[Segment]) -> bool {
+fn owns(fields: &Value, path: &[FieldSegment]) -> bool {
     let mut fields = fields;
     for segment in path {
         if fields.as_object().is_some_and(Map::is_empty) {
             // A leaf above the path is owned as a whole. The root itself does not count.
             return true;
         }
-        match next(fields, segment) {
+        match fields_below(fields, segment) {
             Some(next) => fields = next,
             None => return false,
         }
@@ -250,12 +263,12 @@ fn owns(fields: &Value, path: &[Segment]) -> bool {
 }
 
 /// Returns a manager's fields at a path.
-fn at<'a>(fields: &'a Value, path: &[Segment]) -> Option<&'a Value> {
-    path.iter().try_fold(fields, next)
+fn fields_at<'a>(fields: &'a Value, path: &[FieldSegment]) -> Option<&'a Value> {
+    path.iter().try_fold(fields, fields_below)
 }
 
 /// Returns a manager's fields one segment further.
-fn next<'a>(fields: &'a Value, segment: &Segment) -> Option<&'a Value> {
+fn fields_below<'a>(fields: &'a Value, segment: &FieldSegment) -> Option<&'a Value> {
     let known = fields.as_object()?;
     let tagged =
         |key: &str, tag: &str| -> Option<Value> { entrance::from_str(key.strip_prefix(tag)?).ok() };
@@ -264,46 +277,47 @@ fn next<'a>(fields: &'a Value, segment: &Segment) -> Option<&'a Value> {
         items.find_map(|(key, fields)| (tagged(key, "v:")? == *value).then_some(fields))
     };
     match segment {
-        Segment::Field(name) => known.get(&format!("f:{name}")),
-        Segment::Item(values) => known.iter().find_map(|(key, fields)| {
+        FieldSegment::Field(name) => known.get(&format!("f:{name}")),
+        FieldSegment::Item(values) => known.iter().find_map(|(key, fields)| {
             let key = tagged(key, "k:")?;
             // The key contains defaults that the manifest omits, such as protocol.
             let fits = |(field, value): &(String, Value)| key.get(field) == Some(value);
             (!values.is_empty() && values.iter().all(fits)).then_some(fields)
         }),
-        Segment::Value(value) => of_value(value),
-        Segment::Index(index, value) => known
+        FieldSegment::Value(value) => of_value(value),
+        FieldSegment::Index(index, value) => known
             .get(&format!("i:{index}"))
             .or_else(|| of_value(value.as_ref()?)),
     }
 }
 
 /// Formats a path: `spec.template.spec.containers[web].image`; names with dots are quoted.
-fn display(path: &[Segment]) -> String {
+fn format_path(path: &[FieldSegment]) -> String {
     let mut text = String::new();
     for segment in path {
         match segment {
-            Segment::Field(name) if name.contains('.') || name.contains('/') => {
+            FieldSegment::Field(name) if name.contains('.') || name.contains('/') => {
                 text.push_str(&format!("[\"{name}\"]"));
             }
-            Segment::Field(name) => {
+            FieldSegment::Field(name) => {
                 if !text.is_empty() {
                     text.push('.');
                 }
                 text.push_str(name);
             }
-            Segment::Item(values) => {
-                let values: Vec<String> = values.iter().map(|(_, value)| plain(value)).collect();
+            FieldSegment::Item(values) => {
+                let values: Vec<String> =
+                    values.iter().map(|(_, value)| plain_text(value)).collect();
                 text.push_str(&format!("[{}]", values.join("/")));
             }
-            Segment::Value(value) => text.push_str(&format!("[{}]", plain(value))),
-            Segment::Index(index, _) => text.push_str(&format!("[{index}]")),
+            FieldSegment::Value(value) => text.push_str(&format!("[{}]", plain_text(value))),
+            FieldSegment::Index(index, _) => text.push_str(&format!("[{index}]")),
         }
     }
     text
 }
 
-fn plain(value: &Value) -> String {
+fn plain_text(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)

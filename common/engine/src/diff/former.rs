@@ -11,23 +11,27 @@ use common::manifest::managed_fields::path::is_item;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
-use super::super::request::{Call, JSON};
+use super::super::request::{ApiCall, JSON};
 
 /// Returns the result of a dry run without the fields that only the former owner set, with the defaults that the server fills in for them.
-pub(super) async fn without(
+pub(super) async fn apply_takeover(
     cluster: &Cluster,
     step: &Step,
     live: &Value,
     wanted: Value,
     ours: &str,
 ) -> Value {
-    let Some(rest) = removed(step, live, &wanted, ours) else {
+    let Some(rest) = remove_former_fields(step, live, &wanted, ours) else {
         return wanted;
     };
-    let replace = Call::replace(&Collection::of(&step.target), &step.target.key.name, JSON)
-        .query("dryRun", "All")
-        .query("fieldManager", ours)
-        .body(rest.to_string().into_bytes());
+    let replace = ApiCall::replace(
+        &Collection::from_target(&step.target),
+        &step.target.key.name,
+        JSON,
+    )
+    .query("dryRun", "All")
+    .query("fieldManager", ours)
+    .body(rest.to_string().into_bytes());
     // If the replacement is not allowed, or a removed field is required, the object is shown without these defaults.
     match cluster.send::<Value>(replace).await {
         Ok(answer) => answer.object,
@@ -36,7 +40,11 @@ pub(super) async fn without(
 }
 
 /// Returns the managedFields of a live object after the fields of its former owner became ours; `None` if it has no former owner.
-pub(in super::super) fn taken_over(step: &Step, live: &Value, ours: &str) -> Option<Vec<Value>> {
+pub(in super::super) fn managed_fields_after_takeover(
+    step: &Step,
+    live: &Value,
+    ours: &str,
+) -> Option<Vec<Value>> {
     let policy = &step.policy;
     if policy.adopted.is_none() && policy.inherited.is_none() {
         return None;
@@ -53,8 +61,8 @@ pub(in super::super) fn taken_over(step: &Step, live: &Value, ours: &str) -> Opt
 }
 
 /// Returns the object without the fields that only the former owner set; `None` if there are none.
-fn removed(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Value> {
-    let entries = &taken_over(step, live, ours)?;
+fn remove_former_fields(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Value> {
+    let entries = &managed_fields_after_takeover(step, live, ours)?;
     let (taken, others): (Vec<&Value>, Vec<&Value>) =
         entries.iter().partition(|entry| is_applied(entry, ours));
     let applied = self::entries(wanted).iter();
@@ -66,13 +74,13 @@ fn removed(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Valu
         .collect();
     let mut rest = wanted.clone();
     for taken in taken.into_iter().filter_map(fields) {
-        remove(&mut rest, taken, &kept);
+        remove_fields(&mut rest, taken, &kept);
     }
     (rest != *wanted).then_some(rest)
 }
 
 /// Removes the marks of a Helm release from a live object, as taking it over does.
-pub(super) fn unmark(live: &mut Value) {
+pub(super) fn remove_helm_marks(live: &mut Value) {
     if let Some(Value::Object(annotations)) = live.pointer_mut("/metadata/annotations") {
         annotations.remove(HELM_NAME);
         annotations.remove(HELM_NAMESPACE);
@@ -93,7 +101,7 @@ fn fields(entry: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// Removes the fields in `taken` that are in none of `kept`. The depth of the object bounds the recursion.
-fn remove(value: &mut Value, taken: &Map<String, Value>, kept: &[&Map<String, Value>]) {
+fn remove_fields(value: &mut Value, taken: &Map<String, Value>, kept: &[&Map<String, Value>]) {
     for (name, below) in taken {
         let Some(below) = below.as_object() else {
             continue;
@@ -104,15 +112,15 @@ fn remove(value: &mut Value, taken: &Map<String, Value>, kept: &[&Map<String, Va
             .collect();
         let is_itself = below.is_empty() || below.contains_key(".");
         if others.is_empty() && is_itself {
-            take(value, name);
-        } else if let Some(inner) = inner(value, name) {
-            remove(inner, below, &others);
+            remove_field(value, name);
+        } else if let Some(inner) = field_mut(value, name) {
+            remove_fields(inner, below, &others);
         }
     }
 }
 
 /// Removes a field from an object, or an item from a list.
-fn take(value: &mut Value, name: &str) {
+fn remove_field(value: &mut Value, name: &str) {
     match value {
         Value::Object(object) => {
             if let Some(field) = name.strip_prefix("f:") {
@@ -125,7 +133,7 @@ fn take(value: &mut Value, name: &str) {
 }
 
 /// Returns the value of a field, or an item of a list.
-fn inner<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
+fn field_mut<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
     match value {
         Value::Object(object) => object.get_mut(name.strip_prefix("f:")?),
         Value::Array(items) => items.iter_mut().find(|item| is_item(item, name)),
@@ -162,7 +170,7 @@ mod tests {
         let map = |value: &Value| value.as_object().unwrap().clone();
         let kept = [map(&applied), map(&other)];
         let kept: Vec<&Map<String, Value>> = kept.iter().collect();
-        remove(&mut object, &map(&taken), &kept);
+        remove_fields(&mut object, &map(&taken), &kept);
         assert_eq!(
             object,
             json!({

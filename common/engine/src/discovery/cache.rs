@@ -20,25 +20,25 @@ const FORMAT: u32 = 3;
 
 /// The cache file of one cluster.
 #[derive(Clone, Debug)]
-pub(crate) struct Cache {
+pub(crate) struct KindCache {
     file: PathBuf,
 }
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredKinds {
     format: u32,
     at: Timestamp,
     kinds: KindTable,
 }
 
 #[derive(Serialize)]
-struct Storing<'a> {
+struct KindsToStore<'a> {
     format: u32,
     at: Timestamp,
     kinds: &'a KindTable,
 }
 
-impl Cache {
+impl KindCache {
     /// Returns the cache of a cluster, identified by its URL and certificate authority, because different clusters can use the same URL
     /// over time.
     pub(crate) fn new(dir: &Path, server: &str, authority: &[Vec<u8>]) -> Self {
@@ -55,7 +55,7 @@ impl Cache {
 
     /// Returns the cached kinds, if they are recent enough.
     pub(crate) fn load(&self, now: Timestamp) -> Option<KindTable> {
-        let stored: Stored = entrance::from_slice(&fs::read(&self.file).ok()?).ok()?;
+        let stored: StoredKinds = entrance::from_slice(&fs::read(&self.file).ok()?).ok()?;
         let age = now.duration_since(stored.at);
         let fresh = !age.is_negative() && age < LIFETIME;
         (stored.format == FORMAT && fresh && !stored.kinds.is_empty()).then_some(stored.kinds)
@@ -63,7 +63,7 @@ impl Cache {
 
     /// Writes the kinds. Errors are ignored.
     pub(crate) fn store(&self, kinds: &KindTable, now: Timestamp) {
-        let storing = Storing {
+        let storing = KindsToStore {
             format: FORMAT,
             at: now,
             kinds,
@@ -74,7 +74,9 @@ impl Cache {
         if let Some(dir) = self.file.parent() {
             let _ = fs::create_dir_all(dir);
         }
-        let beside = self.file.with_extension(format!("{}.tmp", random::hex()));
+        let beside = self
+            .file
+            .with_extension(format!("{}.tmp", random::hex_id()));
         if fs::write(&beside, bytes).is_err() || fs::rename(&beside, &self.file).is_err() {
             let _ = fs::remove_file(&beside);
         }
@@ -107,14 +109,17 @@ mod tests {
 
     #[test]
     fn what_is_old_broken_or_of_another_cluster_is_not_there() {
-        let dir = std::env::temp_dir().join(format!("kinds-{}", random::hex()));
-        let cache = Cache::new(&dir, "https://c:1", &[vec![1]]);
+        let dir = std::env::temp_dir().join(format!("kinds-{}", random::hex_id()));
+        let cache = KindCache::new(&dir, "https://c:1", &[vec![1]]);
         let now = Timestamp::now();
         assert_eq!(cache.load(now), None);
         cache.store(&table(), now);
         assert_eq!(cache.load(now), Some(table()));
         assert_eq!(cache.load(now + LIFETIME), None);
-        assert_eq!(Cache::new(&dir, "https://c:1", &[vec![2]]).load(now), None);
+        assert_eq!(
+            KindCache::new(&dir, "https://c:1", &[vec![2]]).load(now),
+            None
+        );
         assert_eq!(
             fs::read_dir(&dir).unwrap().count(),
             1,

@@ -6,31 +6,31 @@ use kube::core::Status;
 
 use common::api::names;
 use common::entrance;
-use common::foreign::Foreign;
+use common::foreign::ForeignText;
 
-use super::super::request::Call;
+use super::super::request::ApiCall;
 use super::EngineError;
 
 /// Maximum length of text from a response that is not a Status (a proxy's page) in an error.
 const LONGEST_TEXT: usize = 200;
 
 /// Returns the error for an unsuccessful response.
-pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> EngineError {
+pub(crate) fn from_response(call: &ApiCall, server: &str, code: u16, body: &[u8]) -> EngineError {
     match entrance::from_slice::<Status>(body) {
-        Ok(status) => of_status(call, server, code, Some(&status), &status.message),
+        Ok(status) => from_status(call, server, code, Some(&status), &status.message),
         Err(_) => {
             let text = String::from_utf8_lossy(body);
             let text: String = text.trim().chars().take(LONGEST_TEXT).collect();
-            of_status(call, server, code, None, &text)
+            from_status(call, server, code, None, &text)
         }
     }
 }
 
 /// Returns the error for a watch that cannot be opened, or for an event in it.
-pub(crate) fn watch_error(call: &Call, server: &str, error: kube::Error) -> EngineError {
+pub(crate) fn watch_error(call: &ApiCall, server: &str, error: kube::Error) -> EngineError {
     match error {
         kube::Error::Api(status) => {
-            of_status(call, server, status.code, Some(&status), &status.message)
+            from_status(call, server, status.code, Some(&status), &status.message)
         }
         other => EngineError::Unreachable {
             server: server.to_owned(),
@@ -39,14 +39,14 @@ pub(crate) fn watch_error(call: &Call, server: &str, error: kube::Error) -> Engi
     }
 }
 
-fn of_status(
-    call: &Call,
+fn from_status(
+    call: &ApiCall,
     server: &str,
     code: u16,
     status: Option<&Status>,
     message: &str,
 ) -> EngineError {
-    let message = String::from(Foreign::new(message));
+    let message = String::from(ForeignText::new(message));
     // A webhook that cannot decide now says nothing about the object.
     if is_denial(&message) && code != 429 {
         return EngineError::Denied {
@@ -130,14 +130,14 @@ mod tests {
     use super::*;
 
     fn classified(code: u16, body: &str) -> EngineError {
-        let collection = Collection::known(
+        let collection = Collection::from_names(
             names::API_VERSION,
             "AddonInstallation",
             "addoninstallations",
             Some("a"),
         );
-        error(
-            &Call::get(&collection, "b", "application/json"),
+        from_response(
+            &ApiCall::get(&collection, "b", "application/json"),
             "https://c",
             code,
             body.as_bytes(),
@@ -219,8 +219,8 @@ mod tests {
     /// The answer for a version that is not served names no object: it says nothing of any.
     #[test]
     fn an_object_that_is_missing_is_told_from_a_version_that_is_not_served() {
-        let tills = Collection::known("shop.example/v1beta1", "Till", "tills", Some("shop"));
-        let call = Call::get(&tills, "a", "application/json");
+        let tills = Collection::from_names("shop.example/v1beta1", "Till", "tills", Some("shop"));
+        let call = ApiCall::get(&tills, "a", "application/json");
         let unnamed = r#"{"kind":"Status","code":404,"message":"the server could not find the requested resource"}"#;
         let named = r#"{"kind":"Status","code":404,"message":"tills \"a\" not found","details":{"name":"a"}}"#;
         for (body, is_not_found) in [
@@ -229,7 +229,7 @@ mod tests {
             (unnamed, false),
             (named, true),
         ] {
-            let error = error(&call, "https://c", 404, body.as_bytes());
+            let error = from_response(&call, "https://c", 404, body.as_bytes());
             assert_eq!(error.is_not_found(), is_not_found, "{body}");
             assert_eq!(error.is_unserved(), !is_not_found, "{body}");
             assert_eq!(error.code(), Some(404), "{body}");

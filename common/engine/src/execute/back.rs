@@ -3,21 +3,21 @@
 use futures::future::join;
 use tokio::sync::{mpsc, oneshot};
 
-use common::api::installation::Operation as Recorded;
+use common::api::installation::OperationRecord as Recorded;
 
-use super::super::begin::differs;
+use super::super::begin::needs_write;
 use super::super::error::{EngineError, StaleReason};
 use super::super::event::Event;
 use super::super::lock::{self, Lock};
 use super::super::report::{Back, Report};
 use super::super::task::{PlanBack, Task, WayBack};
 use super::super::{revisions, status};
-use super::operation::{Afterwards, Operation, Worked};
-use super::part::News;
+use super::operation::{Afterwards, RunningOperation, Worked};
+use super::part::PartNews;
 use super::scheduler::Scheduler;
 use super::{deadline, restore};
 
-impl Operation<'_> {
+impl RunningOperation<'_> {
     /// Records the failure, then plans the way back and goes it. The lock is held from the beginning of what failed to the end of this:
     /// no other client sees the state between.
     pub(super) async fn go_back(
@@ -34,8 +34,10 @@ impl Operation<'_> {
         self.finish(&mut lock, namespace_uid, &report, Afterwards::Held)
             .await?;
         let record = lock.record.clone();
-        let kept = revisions::keep(self.cluster, &self.task, &record, self.events);
-        let kept = lock.during(self.cluster, self.task.journal, kept).await;
+        let kept = revisions::store_revision(self.cluster, &self.task, &record, self.events);
+        let kept = lock
+            .run_renewing(self.cluster, self.task.journal, kept)
+            .await;
         let begun = match kept {
             Ok(()) => self.begin_back(plan_back, &mut lock).await,
             Err(lost) => Err(lost.to_string()),
@@ -52,7 +54,7 @@ impl Operation<'_> {
         };
         report.back = Some(match back {
             Ok(report) => Back::Executed(Box::new(report)),
-            Err(why) => Back::Impossible(self.task.plan.mask.text(&why)),
+            Err(why) => Back::Impossible(self.task.plan.mask.mask_text(&why)),
         });
         report.record = Some(lock.record);
         Ok(report)
@@ -65,7 +67,7 @@ impl Operation<'_> {
         lock: &mut Lock,
     ) -> Result<WayBack, String> {
         let planned = lock
-            .during(self.cluster, self.task.journal, plan_back)
+            .run_renewing(self.cluster, self.task.journal, plan_back)
             .await;
         let way = planned.map_err(|lost| lost.to_string())??;
         let begun = self.record_beginning(&way, lock).await;
@@ -82,9 +84,9 @@ impl Operation<'_> {
         loop {
             if lock.record.metadata.generation != lock.generation {
                 // Whoever changed the spec meanwhile wants something else.
-                return Err(lock::stale(&lock.record, StaleReason::SpecChanged));
+                return Err(lock::stale_error(&lock.record, StaleReason::SpecChanged));
             }
-            if !differs(&way.wanted, &lock.record) {
+            if !needs_write(&way.wanted, &lock.record) {
                 break;
             }
             match restore::put(self.cluster, &way.wanted, lock).await {
@@ -94,9 +96,10 @@ impl Operation<'_> {
             }
         }
         let now = self.cluster.home().now();
-        lock.note(self.cluster, |status| {
+        lock.write_and_renew(self.cluster, |status| {
             let operation = status.operation.take();
-            let mut begun = status::begun(Some(status), &way.plan, &self.options.choices, now);
+            let mut begun =
+                status::begin_status(Some(status), &way.plan, &self.options.choices, now);
             begun.operation = operation.map(|operation| Recorded {
                 verb: way.plan.verb.as_recorded().to_owned(),
                 target: way.plan.to.clone(),
@@ -129,7 +132,7 @@ impl Operation<'_> {
         let tasks = [task];
         let wait = self.options.wait;
         let scheduler = Scheduler::new(self.cluster, &tasks, &way.graph, wait, deadline, &of_part);
-        let operation = Operation {
+        let operation = RunningOperation {
             part: 0,
             cluster: self.cluster,
             task,
@@ -144,7 +147,7 @@ impl Operation<'_> {
             let worked = operation.work_under(lock, applied).await;
             // Has no effect where its objects have ended.
             let why = "it is gone".to_owned();
-            operation.send(News::GiveUp { part: 0, why });
+            operation.send(PartNews::GiveUp { part: 0, why });
             worked
         };
         let (worked, ()) = join(working, scheduler.run(inbox, vec![handle])).await;
@@ -155,7 +158,7 @@ impl Operation<'_> {
         } = worked.map_err(|error| error.to_string())?;
         let finished = operation.finish(lock, namespace_uid, &report, Afterwards::Free);
         finished.await.map_err(|error| error.to_string())?;
-        revisions::keep(self.cluster, &task, &lock.record, &events).await;
+        revisions::store_revision(self.cluster, &task, &lock.record, &events).await;
         report.retained.extend(way.plan.retained.iter().cloned());
         report.unchanged += way.plan.unchanged.len();
         report.elapsed = begun.elapsed();

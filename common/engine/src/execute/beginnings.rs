@@ -8,11 +8,11 @@ use addons_plan::inventory::Inventory;
 use addons_plan::{InstallationPlan, Moving};
 use common::api::names::InstallationName;
 
-use super::super::begin::Begun;
+use super::super::begin::BeginResult;
 use super::super::error::EngineError;
 use super::super::report::Report;
 use super::super::task::Task;
-use super::operation::Operation;
+use super::operation::RunningOperation;
 
 /// The operations of a command; of each, whether its inventory is recorded, once that is known.
 pub(super) struct Beginnings(watch::Sender<BTreeMap<InstallationName, Option<bool>>>);
@@ -30,11 +30,11 @@ impl Beginnings {
     }
 
     /// How an operation has begun.
-    pub(super) fn note(&self, plan: &InstallationPlan, begun: &Result<Begun, EngineError>) {
+    pub(super) fn note(&self, plan: &InstallationPlan, begun: &Result<BeginResult, EngineError>) {
         let is_recorded = match begun {
-            Ok(Begun::Locked(_)) => true,
-            Ok(Begun::Nothing(stored)) => {
-                let stored = Inventory::of(stored.status.as_ref());
+            Ok(BeginResult::Locked(_)) => true,
+            Ok(BeginResult::Nothing(stored)) => {
+                let stored = Inventory::from_status(stored.status.as_ref());
                 let mut wanted = plan.exact.objects.keys();
                 wanted.all(|key| stored.objects.contains_key(key))
             }
@@ -58,7 +58,7 @@ impl Beginnings {
     }
 }
 
-impl Operation<'_> {
+impl RunningOperation<'_> {
     /// An installation that takes something over may not begin: its lock is held, or admission refuses it. Then this operation does not
     /// end well either, and everything stays recorded here. Once the other one has it recorded, it continues the move by itself. Neither
     /// waits for the other's lock while it begins, so no two of them wait for each other.

@@ -1,10 +1,10 @@
 //! How an operation ended, in the words of its record.
 
-use common::api::conditions::{ROLLOUT_FAILED, TIMED_OUT, bounded};
+use common::api::conditions::{ROLLOUT_FAILED, TIMED_OUT, shorten_message};
 use common::manifest::key::ObjectKey;
 
-use super::super::report::{Cause, Failure, Fate, Report};
-use super::super::status::Ending;
+use super::super::report::{Failure, FailureCause, Fate, Report};
+use super::super::status::OperationEnding;
 use super::super::task::ExecuteOptions;
 
 /// Why the record of an uninstallation stays.
@@ -15,17 +15,17 @@ pub(super) fn unreachable(key: &ObjectKey) -> Failure {
         key: key.clone(),
         message: why.to_owned(),
         recorded: why.to_owned(),
-        cause: Cause::Other,
+        cause: FailureCause::Other,
         fate: Fate::Uncertain,
     }
 }
 
 /// How the operation ended, for the record, which others may read. Its text is bounded: a conflict names every field, and the last status
 /// has to fit into the record.
-pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
-    let failed = |reason, key: &ObjectKey, message: &str| Ending::Failed {
+pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> OperationEnding {
+    let failed = |reason, key: &ObjectKey, message: &str| OperationEnding::Failed {
         reason,
-        message: bounded(format!("{key}: {message}")),
+        message: shorten_message(format!("{key}: {message}")),
     };
     match (
         report.failed.first(),
@@ -41,7 +41,7 @@ pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
         }
         (_, Some((key, readiness)), _) => failed(TIMED_OUT, key, &readiness.message),
         (_, _, Some((key, why))) => failed("Skipped", key, why),
-        (None, None, None) => Ending::Done {
+        (None, None, None) => OperationEnding::Done {
             waited: options.wait && !report.is_unready,
             kept: report.retained.iter().cloned().collect(),
         },
@@ -78,12 +78,12 @@ mod tests {
                 },
                 message: recorded.clone(),
                 recorded,
-                cause: Cause::Conflict,
+                cause: FailureCause::Conflict,
                 fate: Fate::Refused,
             }],
             ..Report::default()
         };
-        let Ending::Failed { message, .. } = ending(&report, &options) else {
+        let OperationEnding::Failed { message, .. } = ending(&report, &options) else {
             panic!("it failed");
         };
         assert_eq!(message.chars().count(), LONGEST_MESSAGE);

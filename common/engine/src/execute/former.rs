@@ -10,9 +10,9 @@ use common::manifest::key::ObjectKey;
 use super::super::apply::giving::Giving;
 use super::super::former;
 use super::super::report::{Failure, Report};
-use super::operation::Operation;
+use super::operation::RunningOperation;
 
-impl Operation<'_> {
+impl RunningOperation<'_> {
     /// Takes our marks and field manager from the objects of a plan, until one is refused.
     pub(super) async fn give_back(&self, report: &mut Report) {
         let plan = self.task.plan;

@@ -1,6 +1,6 @@
 //! The release that helm itself installs or removes, as one step of an operation.
 
-use addons_plan::readiness::{Readiness, Status};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::release_records::ReleaseRecords;
 use addons_plan::{Action, Verb};
 use common::api::installation::HelmRelease;
@@ -9,11 +9,11 @@ use common::manifest::key::ObjectKey;
 use super::super::error::EngineError;
 use super::super::event::Event;
 use super::super::release;
-use super::super::report::{Cause, Failure, Fate, Report};
+use super::super::report::{Failure, FailureCause, Fate, Report};
 use super::super::task::OutsideFailure;
-use super::operation::Operation;
+use super::operation::RunningOperation;
 
-impl Operation<'_> {
+impl RunningOperation<'_> {
     /// Leaves the plan's release to helm.
     pub(super) async fn leave_to_helm(&self, report: &mut Report) {
         let plan = self.task.plan;
@@ -41,7 +41,7 @@ impl Operation<'_> {
             self.fail(report, failure);
             return;
         }
-        (self.events)(helm(Status::InProgress, "helm is at work"));
+        (self.events)(helm(ReadinessStatus::InProgress, "helm is at work"));
         let worked = outside().await;
         // Where they cannot be read, what is recorded is not true any more, and a person is asked.
         let records = release::records(self.cluster, release, &planned.known).await;
@@ -72,7 +72,7 @@ impl Operation<'_> {
             key: key.clone(),
             action,
         });
-        (self.events)(helm(Status::Current, "installed by helm"));
+        (self.events)(helm(ReadinessStatus::Current, "installed by helm"));
         let keys = match action {
             Action::Create => &mut report.created,
             _ => &mut report.changed,
@@ -99,7 +99,7 @@ impl Operation<'_> {
                 key: key.clone(),
                 recorded: message.clone(),
                 message,
-                cause: Cause::Conflict,
+                cause: FailureCause::Conflict,
             });
         }
         let forgotten = release::forget(self.cluster, release, &planned.left).await;

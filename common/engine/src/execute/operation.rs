@@ -7,13 +7,13 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::Instant;
 
-use addons_plan::readiness::{Readiness, Status};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::{Target, Verb};
 use common::api::catalogue::ResourceType;
-use common::api::installation::{AddonInstallation, CreatedNamespace, Phase};
+use common::api::installation::{AddonInstallation, CreatedNamespace, InstallationPhase};
 use common::manifest::key::ObjectKey;
 
-use super::super::begin::{Begun, begin};
+use super::super::begin::{BeginResult, begin};
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, StaleReason};
 use super::super::event::Event;
@@ -28,14 +28,14 @@ use super::super::task::{ExecuteOptions, PlanBack, Task};
 use super::super::{kops, migrate::Migrator, prune, record, wait};
 use super::beginnings::Beginnings;
 use super::ending::{ending, unreachable};
-use super::part::{Applied, News};
+use super::part::{AppliedStep, PartNews};
 use super::restore;
 
 /// How long an adoption looks whether its objects are ready.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// One installation of a command.
-pub(super) struct Operation<'a> {
+pub(super) struct RunningOperation<'a> {
     /// Which one.
     pub(super) part: usize,
     pub(super) cluster: &'a Cluster,
@@ -44,7 +44,7 @@ pub(super) struct Operation<'a> {
     pub(super) deadline: Instant,
     pub(super) events: &'a (dyn Fn(Event) + Send + Sync),
     /// To the scheduler.
-    pub(super) news: UnboundedSender<News>,
+    pub(super) news: UnboundedSender<PartNews>,
     /// Held while a lock is taken: one operation at a time.
     pub(super) turn: &'a Mutex<()>,
     /// Of all operations of the command.
@@ -76,22 +76,22 @@ impl Worked {
     }
 }
 
-impl Operation<'_> {
+impl RunningOperation<'_> {
     /// Runs it; `applied` comes from the scheduler when every object has ended.
     pub(super) async fn run(
         self,
-        applied: oneshot::Receiver<Applied>,
+        applied: oneshot::Receiver<AppliedStep>,
         back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
         let mask = &self.task.plan.mask;
         let outcome = self.locked(applied, back).await;
         let outcome = outcome.map_err(|error| error.masked(mask));
         if outcome.as_ref().is_ok_and(Report::is_done) {
-            self.task.journal.reach(OperationStage::Done);
+            self.task.journal.set_stage(OperationStage::Done);
         }
         // Has no effect where its objects have ended; the others cannot end any more.
         let why = outcome.as_ref().err();
-        self.send(News::GiveUp {
+        self.send(PartNews::GiveUp {
             part: self.part,
             why: why.map_or_else(|| "it is gone".to_owned(), ToString::to_string),
         });
@@ -100,7 +100,7 @@ impl Operation<'_> {
 
     async fn locked(
         &self,
-        applied: oneshot::Receiver<Applied>,
+        applied: oneshot::Receiver<AppliedStep>,
         back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
         let plan = self.task.plan;
@@ -111,7 +111,7 @@ impl Operation<'_> {
                 self.beginnings.give_up(plan);
                 let report = self.without_types(&missing);
                 let why = "it was not begun".to_owned();
-                self.send(News::GiveUp {
+                self.send(PartNews::GiveUp {
                     part: self.part,
                     why,
                 });
@@ -135,13 +135,13 @@ impl Operation<'_> {
         };
         self.beginnings.note(plan, &begun);
         let mut report = match begun {
-            Ok(Begun::Locked(lock)) => self.under(*lock, applied, back).await?,
-            Ok(Begun::Nothing(stored)) => self.nothing(*stored, applied).await,
+            Ok(BeginResult::Locked(lock)) => self.under(*lock, applied, back).await?,
+            Ok(BeginResult::Nothing(stored)) => self.nothing(*stored, applied).await,
             // Another client did what we wanted.
             Err(EngineError::Stale {
                 what: StaleReason::Uninstalled,
                 ..
-            }) if plan.verb.ends() => Report::default(),
+            }) if plan.verb.ends_installation() => Report::default(),
             Err(error) => return Err(error),
         };
         report.retained.extend(plan.retained.iter().cloned());
@@ -166,7 +166,7 @@ impl Operation<'_> {
 
     /// Nothing was done, for these types were not served in time.
     fn without_types(&self, missing: &[ResourceType]) -> Report {
-        let Applied { mut report, .. } = Applied::nothing(self.task.plan);
+        let AppliedStep { mut report, .. } = AppliedStep::nothing(self.task.plan);
         report.not_ready.push(self.lacking(missing));
         report.record = Some(self.task.wanted.clone());
         report
@@ -176,7 +176,7 @@ impl Operation<'_> {
     fn lacking(&self, missing: &[ResourceType]) -> (ObjectKey, Readiness) {
         let types: Vec<String> = missing.iter().map(ToString::to_string).collect();
         let readiness = Readiness {
-            status: Status::InProgress,
+            status: ReadinessStatus::InProgress,
             message: format!(
                 "it requires {}, which the cluster does not serve",
                 types.join(", ")
@@ -189,7 +189,7 @@ impl Operation<'_> {
     async fn nothing(
         &self,
         stored: AddonInstallation,
-        applied: oneshot::Receiver<Applied>,
+        applied: oneshot::Receiver<AppliedStep>,
     ) -> Report {
         let plan = self.task.plan;
         let mut report = Report {
@@ -197,13 +197,14 @@ impl Operation<'_> {
             is_unwritten: true,
             ..Report::default()
         };
-        self.send(News::Nothing { part: self.part });
+        self.send(PartNews::Nothing { part: self.part });
         // Nothing was sent; others may have waited for an object of ours that did not get ready.
         if let Ok(applied) = applied.await {
             report.failed = applied.report.failed;
             report.not_ready = applied.report.not_ready;
         }
-        let is_ready = stored.status.as_ref().and_then(|status| status.phase) == Some(Phase::Ready);
+        let is_ready = stored.status.as_ref().and_then(|status| status.phase)
+            == Some(InstallationPhase::Ready);
         if report.is_done() && self.options.wait && !is_ready {
             self.wait(&mut report, &BTreeSet::new()).await;
         }
@@ -215,10 +216,10 @@ impl Operation<'_> {
     async fn under(
         &self,
         mut lock: Lock,
-        applied: oneshot::Receiver<Applied>,
+        applied: oneshot::Receiver<AppliedStep>,
         back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
-        self.task.journal.reach(OperationStage::Begun);
+        self.task.journal.set_stage(OperationStage::Begun);
         let worked = self.work_under(&mut lock, applied).await?;
         if let Some(plan_back) = back.filter(|_| worked.may_go_back()) {
             return self.go_back(plan_back, lock, worked).await;
@@ -229,7 +230,7 @@ impl Operation<'_> {
             ..
         } = worked;
         let verb = self.task.plan.verb;
-        if verb.ends() && report.is_done() {
+        if verb.ends_installation() && report.is_done() {
             if verb == Verb::Uninstall {
                 self.remove_namespace(&mut lock, &mut report).await?;
             }
@@ -239,7 +240,7 @@ impl Operation<'_> {
         restore::spec(self.cluster, &self.task, &mut lock, &mut report).await;
         self.finish(&mut lock, namespace_uid, &report, Afterwards::Free)
             .await?;
-        revisions::keep(self.cluster, &self.task, &lock.record, self.events).await;
+        revisions::store_revision(self.cluster, &self.task, &lock.record, self.events).await;
         report.record = Some(lock.record);
         Ok(report)
     }
@@ -248,14 +249,15 @@ impl Operation<'_> {
     pub(super) async fn work_under(
         &self,
         lock: &mut Lock,
-        applied: oneshot::Receiver<Applied>,
+        applied: oneshot::Receiver<AppliedStep>,
     ) -> Result<Worked, EngineError> {
         let working = self.work(applied);
-        lock.during(self.cluster, self.task.journal, working).await
+        lock.run_renewing(self.cluster, self.task.journal, working)
+            .await
     }
 
     /// Namespace, objects, wait, migrations, prune, until something fails.
-    async fn work(&self, applied: oneshot::Receiver<Applied>) -> Worked {
+    async fn work(&self, applied: oneshot::Receiver<AppliedStep>) -> Worked {
         let mut namespace_uid = None;
         let mut refused = None;
         let mut is_guarded = true;
@@ -263,10 +265,10 @@ impl Operation<'_> {
             Ok(uid) => {
                 namespace_uid = uid;
                 is_guarded = self.guard_namespaces().await;
-                self.send(News::Open { part: self.part });
+                self.send(PartNews::Open { part: self.part });
             }
             Err(failure) => {
-                self.send(News::GiveUp {
+                self.send(PartNews::GiveUp {
                     part: self.part,
                     why: format!("{} failed", failure.key),
                 });
@@ -275,9 +277,9 @@ impl Operation<'_> {
         }
         // The scheduler outlives every operation that has sent it `Open` or `GiveUp`. Otherwise it is not known what was done, and
         // everything stays recorded.
-        let Applied { mut report, ready } = applied
+        let AppliedStep { mut report, ready } = applied
             .await
-            .unwrap_or_else(|_| Applied::nothing(self.task.plan));
+            .unwrap_or_else(|_| AppliedStep::nothing(self.task.plan));
         if let Some(failure) = refused {
             self.fail(&mut report, failure);
         }
@@ -305,7 +307,7 @@ impl Operation<'_> {
             let pending = wait::wait(self.cluster, targets, deadline, &|_| {}).await;
             report.is_unready = !pending.is_empty();
         }
-        if self.task.plan.verb.ends() {
+        if self.task.plan.verb.ends_installation() {
             for key in &self.task.plan.unreachable {
                 self.fail(&mut report, unreachable(key));
             }
@@ -320,11 +322,11 @@ impl Operation<'_> {
     /// Marks the namespaces of a core installation; returns whether all of them exist.
     async fn guard_namespaces(&self) -> bool {
         let task = &self.task;
-        if !task.wanted.spec.core_addon || task.plan.verb.ends() {
+        if !task.wanted.spec.core_addon || task.plan.verb.ends_installation() {
             return true;
         }
         let inventory = task.journal.inventory().to_groups();
-        namespace::guard(self.cluster, task.wanted, &inventory, self.events).await
+        namespace::label_core_namespaces(self.cluster, task.wanted, &inventory, self.events).await
     }
 
     /// Waits for what the scheduler has not seen ready.
@@ -335,7 +337,9 @@ impl Operation<'_> {
             .cloned()
             .collect();
         let pending = wait::wait(self.cluster, &targets, self.deadline, self.events).await;
-        self.task.journal.waited(self.task.plan, &targets, &pending);
+        self.task
+            .journal
+            .record_wait(self.task.plan, &targets, &pending);
         report_failures(&pending, self.events);
         report.take_pending(pending);
     }
@@ -424,7 +428,7 @@ impl Operation<'_> {
     }
 
     /// A scheduler that has ended does not need it.
-    pub(super) fn send(&self, news: News) {
+    pub(super) fn send(&self, news: PartNews) {
         let _ = self.news.send(news);
     }
 
@@ -441,8 +445,8 @@ impl Operation<'_> {
         // Not that of the record: a spec that was changed meanwhile is not installed.
         let generation = lock.generation;
         let recorded = self.task.journal.inventory();
-        let now = self.cluster.latest();
-        lock.note(self.cluster, |status| {
+        let now = self.cluster.latest_now();
+        lock.write_and_renew(self.cluster, |status| {
             if let Some(name) = &plan.create_namespace {
                 status.created_namespace = namespace_uid.as_ref().map(|uid| CreatedNamespace {
                     name: name.clone(),
@@ -454,7 +458,7 @@ impl Operation<'_> {
             }
             let by = &self.options.holder;
             let operation = status.operation.clone();
-            status::end(status, plan, &recorded, &ending, generation, by, now);
+            status::end_status(status, plan, &recorded, &ending, generation, by, now);
             if afterwards == Afterwards::Held {
                 status.operation = operation;
             }

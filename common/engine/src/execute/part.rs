@@ -8,17 +8,17 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use addons_plan::InstallationPlan;
-use addons_plan::graph::{Graph, Node};
+use addons_plan::graph::{Graph, GraphNode};
 use common::api::names;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 
-use super::super::apply::{Applier, Told};
+use super::super::apply::{Applier, PartEvent};
 use super::super::report::Report;
 use super::super::task::Task;
 
 /// What an operation sends to the scheduler.
-pub(super) enum News {
+pub(super) enum PartNews {
     /// Its objects may begin.
     Open {
         /// Which one.
@@ -40,13 +40,13 @@ pub(super) enum News {
 
 /// What became of the objects of one installation.
 #[derive(Debug, Default)]
-pub(super) struct Applied {
+pub(super) struct AppliedStep {
     pub(super) report: Report,
     /// Objects that were seen ready, and need no further watch.
     pub(super) ready: BTreeSet<ObjectKey>,
 }
 
-impl Applied {
+impl AppliedStep {
     /// No step of a plan was tried.
     pub(super) fn nothing(plan: &InstallationPlan) -> Self {
         let skipped = plan.steps.iter();
@@ -62,24 +62,24 @@ impl Applied {
 }
 
 /// One installation while its objects are applied.
-pub(super) struct Part<'a> {
+pub(super) struct ScheduledPart<'a> {
     pub(super) task: Task<'a>,
     pub(super) applier: Applier<'a>,
     /// Whether its objects are as wanted, and nothing is sent.
     pub(super) is_idle: bool,
-    pub(super) applied: Applied,
+    pub(super) applied: AppliedStep,
     /// To its operation, until everything has ended.
-    pub(super) handle: Option<oneshot::Sender<Applied>>,
+    pub(super) handle: Option<oneshot::Sender<AppliedStep>>,
     pub(super) is_known: bool,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ScheduledPart<'a> {
     pub(super) fn new(
         index: usize,
         task: Task<'a>,
         graph: &Graph,
         deadline: Instant,
-        told: UnboundedSender<Told>,
+        told: UnboundedSender<PartEvent>,
     ) -> Self {
         let InstallationName { namespace, name } = &task.plan.installation;
         Self {
@@ -92,10 +92,10 @@ impl<'a> Part<'a> {
                 mask: Arc::clone(&task.plan.mask),
                 first_job: Arc::default(),
                 recorded: &task.plan.union,
-                told,
+                events: told,
             },
             is_idle: false,
-            applied: Applied {
+            applied: AppliedStep {
                 report: without_order(index, task, graph),
                 ready: BTreeSet::new(),
             },
@@ -111,8 +111,8 @@ fn without_order(part: usize, task: Task<'_>, graph: &Graph) -> Report {
         .nodes
         .iter()
         .filter_map(|node| match node {
-            Node::Object { part: of, key } if *of == part => Some(key),
-            Node::Object { .. } | Node::Gate { .. } => None,
+            GraphNode::Object { part: of, key } if *of == part => Some(key),
+            GraphNode::Object { .. } | GraphNode::Gate { .. } => None,
         })
         .collect();
     let keys = task.plan.steps.iter().map(|step| &step.target.key);

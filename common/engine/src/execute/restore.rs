@@ -2,7 +2,7 @@
 
 use common::api::installation::AddonInstallation;
 
-use super::super::begin::{differs, with_spec};
+use super::super::begin::{needs_write, with_spec};
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::super::lock::Lock;
@@ -34,15 +34,15 @@ pub(super) async fn put(
     lock: &mut Lock,
 ) -> Result<(), EngineError> {
     match record::replace(cluster, &with_spec(wanted, &lock.record)).await {
-        Ok(written) => lock.replaced(written),
+        Ok(written) => lock.set_record(written),
         Err(error) if error.is_conflict() => {
             // Fails where the lock is lost.
             lock.write(cluster, |_| ()).await?;
-            if differs(wanted, &lock.record) {
+            if needs_write(wanted, &lock.record) {
                 return Err(error);
             }
             // Our own write succeeded, and only its answer was lost.
-            lock.replaced(lock.record.clone());
+            lock.set_record(lock.record.clone());
         }
         Err(error) => return Err(error),
     }

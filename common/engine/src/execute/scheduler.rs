@@ -12,20 +12,20 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use addons_plan::graph::{Graph, Node, NodeId, Until};
-use addons_plan::readiness::{Readiness, Status};
+use addons_plan::graph::{Graph, GraphNode, NodeId, Until};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::schedule::Schedule;
 use addons_plan::{Action, Step, Target};
 use common::manifest::key::ObjectKey;
 
-use super::super::apply::{Outcome, Told};
+use super::super::apply::{PartEvent, StepOutcome};
 use super::super::cluster::Cluster;
 use super::super::event::Event;
 use super::super::report::Failure;
 use super::super::served::Definition;
 use super::super::task::Task;
-use super::part::{Applied, News, Part};
-use super::watches::{Pending, Watched, Watches};
+use super::part::{AppliedStep, PartNews, ScheduledPart};
+use super::watches::{Pending, WatchResult, Watches};
 
 mod failures;
 
@@ -39,15 +39,15 @@ pub(super) struct Scheduler<'a> {
     schedule: Schedule<'a>,
     /// What is sent for each node.
     steps: Vec<Option<&'a Step>>,
-    parts: Vec<Part<'a>>,
+    parts: Vec<ScheduledPart<'a>>,
     /// Requests in flight can be taken back when their lock is lost.
     aborts: BTreeMap<NodeId, AbortHandle>,
     watches: Watches<'a>,
     /// Events of steps that are still being tried.
-    told: UnboundedReceiver<Told>,
+    told: UnboundedReceiver<PartEvent>,
 }
 
-type Ended<'a> = (NodeId, Result<Outcome<'a>, Aborted>);
+type EndedNode<'a> = (NodeId, Result<StepOutcome<'a>, Aborted>);
 
 impl<'a> Scheduler<'a> {
     pub(super) fn new(
@@ -62,8 +62,8 @@ impl<'a> Scheduler<'a> {
             .nodes
             .iter()
             .map(|node| match node {
-                Node::Object { part, key } => tasks.get(*part)?.plan.step(key),
-                Node::Gate { .. } => None,
+                GraphNode::Object { part, key } => tasks.get(*part)?.plan.step(key),
+                GraphNode::Gate { .. } => None,
             })
             .collect();
         let is_step = |node: NodeId| steps.get(node).is_some_and(Option::is_some);
@@ -72,7 +72,7 @@ impl<'a> Scheduler<'a> {
         let parts = tasks.iter().enumerate();
         let parts = parts.map(|(index, task)| {
             let tell = tell.clone();
-            Part::new(index, *task, graph, deadline, tell)
+            ScheduledPart::new(index, *task, graph, deadline, tell)
         });
         Self {
             cluster,
@@ -92,13 +92,13 @@ impl<'a> Scheduler<'a> {
     /// Runs until the objects of every operation were returned to it, or it has given up.
     pub(super) async fn run(
         mut self,
-        mut inbox: UnboundedReceiver<News>,
-        handles: Vec<oneshot::Sender<Applied>>,
+        mut inbox: UnboundedReceiver<PartNews>,
+        handles: Vec<oneshot::Sender<AppliedStep>>,
     ) {
         for (part, handle) in self.parts.iter_mut().zip(handles) {
             part.handle = Some(handle);
         }
-        let mut in_flight = FuturesUnordered::<BoxFuture<'a, Ended<'a>>>::new();
+        let mut in_flight = FuturesUnordered::<BoxFuture<'a, EndedNode<'a>>>::new();
         loop {
             while in_flight.len() < self.cluster.concurrency()
                 && let Some(node) = self.schedule.begin()
@@ -132,7 +132,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Begins an object: a request, or nothing where it is as wanted.
-    fn begin(&mut self, node: NodeId) -> Option<BoxFuture<'a, Ended<'a>>> {
+    fn begin(&mut self, node: NodeId) -> Option<BoxFuture<'a, EndedNode<'a>>> {
         let part = self.part_of(node)?;
         let step = self.steps.get(node).copied().flatten();
         let Some(step) = step.filter(|_| !part.is_idle) else {
@@ -140,14 +140,14 @@ impl<'a> Scheduler<'a> {
             return None;
         };
         let (applier, cluster) = (part.applier.clone(), self.cluster);
-        let (applying, abort) = abortable(async move { applier.step(cluster, step).await });
+        let (applying, abort) = abortable(async move { applier.apply_step(cluster, step).await });
         self.aborts.insert(node, abort);
         Some(Box::pin(async move { (node, applying.await) }))
     }
 
     /// Records what became of one step.
-    fn take(&mut self, node: NodeId, outcome: Outcome<'a>) {
-        let Some(Node::Object { part: index, .. }) = self.graph.nodes.get(node) else {
+    fn take(&mut self, node: NodeId, outcome: StepOutcome<'a>) {
+        let Some(GraphNode::Object { part: index, .. }) = self.graph.nodes.get(node) else {
             return;
         };
         let events = |event| (self.events)(*index, event);
@@ -164,11 +164,11 @@ impl<'a> Scheduler<'a> {
         };
         part.task
             .journal
-            .applied(part.task.plan, key, &answer, &outcome.settled);
+            .record_applied(part.task.plan, key, &answer, &outcome.settled);
         if !self.wait {
             // Applied counts as ready.
             let journal = part.task.journal;
-            journal.judged(part.task.plan, key, Status::Current);
+            journal.record_job_status(part.task.plan, key, ReadinessStatus::Current);
         }
         let report = &mut part.applied.report;
         for settled in outcome.settled {
@@ -197,7 +197,7 @@ impl<'a> Scheduler<'a> {
         if outcome.terminating {
             let message = "it is being deleted; wait until it is gone and run again".to_owned();
             let readiness = Readiness {
-                status: Status::Terminating,
+                status: ReadinessStatus::Terminating,
                 message,
             };
             return self.not_ready(node, readiness);
@@ -207,23 +207,23 @@ impl<'a> Scheduler<'a> {
 
     /// Begins what waited for a node to be applied, and notes what has to be watched for the rest.
     fn applied(&mut self, node: NodeId) {
-        let Some(until) = self.schedule.applied(node) else {
+        let Some(until) = self.schedule.mark_applied(node) else {
             return;
         };
         let step = self.steps.get(node).copied().flatten();
-        let definition = step.and_then(|step| Definition::of(&step.object));
+        let definition = step.and_then(|step| Definition::from_object(&step.object));
         let watched = match (until, definition) {
             (Until::Applied, _) => None,
             // It may be served already, in its earlier versions.
-            (_, Some(definition)) => Some(Watched::Definition(definition)),
+            (_, Some(definition)) => Some(WatchResult::Definition(definition)),
             // The plan was made with the kinds of unchanged definitions.
             (Until::Served, None) => None,
             // Without waiting, applied counts as ready.
-            (Until::Ready, None) => self.target(node).cloned().map(Watched::Object),
+            (Until::Ready, None) => self.target(node).cloned().map(WatchResult::Object),
         };
         match watched {
             Some(watched) => self.watches.add(node, watched),
-            None => self.schedule.ready(node),
+            None => self.schedule.mark_ready(node),
         }
     }
 
@@ -241,7 +241,7 @@ impl<'a> Scheduler<'a> {
         let Some(node) = self.watches.node(key) else {
             return;
         };
-        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
+        if let Some(GraphNode::Object { part, .. }) = self.graph.nodes.get(node) {
             (self.events)(
                 *part,
                 Event::Waiting {
@@ -250,14 +250,14 @@ impl<'a> Scheduler<'a> {
                 },
             );
         }
-        if readiness.status == Status::Current {
+        if readiness.status == ReadinessStatus::Current {
             self.watches.end(key);
             if let Some(part) = self.part_mut(node) {
                 part.applied.ready.insert(key.clone());
                 let journal = part.task.journal;
-                journal.judged(part.task.plan, key, readiness.status);
+                journal.record_job_status(part.task.plan, key, readiness.status);
             }
-            self.schedule.ready(node);
+            self.schedule.mark_ready(node);
         }
     }
 
@@ -271,7 +271,7 @@ impl<'a> Scheduler<'a> {
             if let Some(node) = self.watches.end(&key) {
                 if let Some(part) = self.part_of(node) {
                     let journal = part.task.journal;
-                    journal.judged(part.task.plan, &key, readiness.status);
+                    journal.record_job_status(part.task.plan, &key, readiness.status);
                 }
                 if readiness.status.is_hopeless() {
                     self.fail(node, Failure::of_readiness(key, readiness), None);
@@ -282,15 +282,16 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn handle(&mut self, news: News) {
-        let (News::Open { part } | News::Nothing { part } | News::GiveUp { part, .. }) = &news;
+    fn handle(&mut self, news: PartNews) {
+        let (PartNews::Open { part } | PartNews::Nothing { part } | PartNews::GiveUp { part, .. }) =
+            &news;
         if let Some(part) = self.parts.get_mut(*part) {
             part.is_known = true;
-            part.is_idle |= matches!(news, News::Nothing { .. });
+            part.is_idle |= matches!(news, PartNews::Nothing { .. });
         }
         match news {
-            News::Open { part } | News::Nothing { part } => self.schedule.open(part),
-            News::GiveUp { part, why } => self.give_up(part, &why),
+            PartNews::Open { part } | PartNews::Nothing { part } => self.schedule.open(part),
+            PartNews::GiveUp { part, why } => self.give_up(part, &why),
         }
     }
 
@@ -313,7 +314,7 @@ impl<'a> Scheduler<'a> {
 
     fn has_watches(&self, part: usize) -> bool {
         let mut nodes = self.watches.nodes();
-        nodes.any(|node| matches!(self.graph.nodes.get(node), Some(Node::Object { part: of, .. }) if *of == part))
+        nodes.any(|node| matches!(self.graph.nodes.get(node), Some(GraphNode::Object { part: of, .. }) if *of == part))
     }
 
     /// Returns the objects of operations where all of them have ended.
@@ -331,22 +332,22 @@ impl<'a> Scheduler<'a> {
 
     fn key(&self, node: NodeId) -> Option<&'a ObjectKey> {
         match self.graph.nodes.get(node)? {
-            Node::Object { key, .. } => Some(key),
-            Node::Gate { .. } => None,
+            GraphNode::Object { key, .. } => Some(key),
+            GraphNode::Gate { .. } => None,
         }
     }
 
-    fn part_of(&self, node: NodeId) -> Option<&Part<'a>> {
+    fn part_of(&self, node: NodeId) -> Option<&ScheduledPart<'a>> {
         match self.graph.nodes.get(node)? {
-            Node::Object { part, .. } => self.parts.get(*part),
-            Node::Gate { .. } => None,
+            GraphNode::Object { part, .. } => self.parts.get(*part),
+            GraphNode::Gate { .. } => None,
         }
     }
 
-    fn part_mut(&mut self, node: NodeId) -> Option<&mut Part<'a>> {
+    fn part_mut(&mut self, node: NodeId) -> Option<&mut ScheduledPart<'a>> {
         match self.graph.nodes.get(node)? {
-            Node::Object { part, .. } => self.parts.get_mut(*part),
-            Node::Gate { .. } => None,
+            GraphNode::Object { part, .. } => self.parts.get_mut(*part),
+            GraphNode::Gate { .. } => None,
         }
     }
 }

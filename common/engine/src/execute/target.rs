@@ -7,9 +7,9 @@ use super::super::event::Event;
 use super::super::lock::Lock;
 use super::super::namespace;
 use super::super::report::{Failure, Report};
-use super::operation::Operation;
+use super::operation::RunningOperation;
 
-impl Operation<'_> {
+impl RunningOperation<'_> {
     /// Creates the target namespace where it is missing; returns its uid where it is ours.
     pub(super) async fn create_namespace(&self) -> Result<Option<String>, Failure> {
         let plan = self.task.plan;
@@ -49,8 +49,8 @@ impl Operation<'_> {
         let deadline = self.deadline;
         let removing = namespace::remove(self.cluster, &created, &record, deleted, deadline);
         let removal = lock
-            .during(self.cluster, self.task.journal, removing)
+            .run_renewing(self.cluster, self.task.journal, removing)
             .await?;
-        namespace::note(key, removal, report, self.events)
+        namespace::report_removal(key, removal, report, self.events)
     }
 }

@@ -26,7 +26,7 @@ const LONGEST_DELAY: Duration = Duration::from_millis(200);
 pub(super) type Pending = Vec<(ObjectKey, Readiness)>;
 
 /// How one object is watched.
-pub(super) enum Watched {
+pub(super) enum WatchResult {
     /// Until every served version of it is in discovery.
     Definition(Definition),
     /// Until it is ready.
@@ -37,7 +37,7 @@ pub(super) struct Watches<'a> {
     cluster: &'a Cluster,
     deadline: Instant,
     /// Objects that were applied and are to be watched, to be put into one watch.
-    waiting: Vec<(NodeId, Watched)>,
+    waiting: Vec<(NodeId, WatchResult)>,
     /// When a watch is opened although more objects may follow.
     begin_at: Option<Instant>,
     nodes: BTreeMap<ObjectKey, NodeId>,
@@ -64,7 +64,7 @@ impl<'a> Watches<'a> {
     }
 
     /// Notes an object to be watched from the next [`Watches::begin`] on.
-    pub(super) fn add(&mut self, node: NodeId, watched: Watched) {
+    pub(super) fn add(&mut self, node: NodeId, watched: WatchResult) {
         self.begin_at
             .get_or_insert_with(|| Instant::now() + LONGEST_DELAY);
         self.waiting.push((node, watched));
@@ -81,11 +81,11 @@ impl<'a> Watches<'a> {
         let (mut definitions, mut targets) = (Vec::new(), Vec::new());
         for (node, watched) in std::mem::take(&mut self.waiting) {
             let key = match watched {
-                Watched::Definition(definition) => {
+                WatchResult::Definition(definition) => {
                     definitions.push(definition.clone());
                     definition.key
                 }
-                Watched::Object(target) => {
+                WatchResult::Object(target) => {
                     targets.push(target.clone());
                     target.key
                 }

@@ -5,17 +5,19 @@ use common::api::installation::{FormerRecord, FormerTool};
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::super::meta::Metadata;
-use super::super::request::{Call, JSON};
+use super::super::meta::LiveMetadata;
+use super::super::request::{ApiCall, JSON};
 use super::super::snapshot::read_selected;
-use super::{Content, Found, HELM_OWNER, Members, TRIES, collection, key, record};
+use super::{
+    FormerContent, FormerMembers, FormerRecords, HELM_OWNER, TRIES, collection, key, record,
+};
 
 /// The records of a release, where helm finds one.
 pub(super) async fn find(
     cluster: &Cluster,
     namespace: &str,
     name: &str,
-) -> Result<Option<Found>, EngineError> {
+) -> Result<Option<FormerRecords>, EngineError> {
     for kind in ["Secret", "ConfigMap"] {
         let collection = collection(kind, namespace);
         let Some((found, mut newest)) = read(cluster, &collection, name).await? else {
@@ -23,9 +25,9 @@ pub(super) async fn find(
         };
         let status = newest.metadata.labels.get("status").cloned();
         let bytes = newest.data.remove("release").unwrap_or_default();
-        return Ok(Some(Found {
+        return Ok(Some(FormerRecords {
             record: record(FormerTool::Helm, namespace, name, kind, &found),
-            members: Members::Helm(bytes.into_bytes()),
+            members: FormerMembers::Helm(bytes.into_bytes()),
             status,
         }));
     }
@@ -38,15 +40,15 @@ async fn read(
     cluster: &Cluster,
     collection: &Collection,
     name: &str,
-) -> Result<Option<(Vec<Metadata>, Content)>, EngineError> {
+) -> Result<Option<(Vec<LiveMetadata>, FormerContent)>, EngineError> {
     let mut tries = 1;
     loop {
         let found = revisions(cluster, collection, name).await?;
         let Some(newest) = found.last() else {
             return Ok(None);
         };
-        let call = Call::get(collection, &newest.name, JSON);
-        match cluster.send::<Content>(call).await {
+        let call = ApiCall::get(collection, &newest.name, JSON);
+        match cluster.send::<FormerContent>(call).await {
             Ok(newest) => return Ok(Some((found, newest.object))),
             Err(error) if error.is_not_found() && tries < TRIES => tries += 1,
             Err(error) => return Err(error),
@@ -81,7 +83,7 @@ async fn revisions(
     cluster: &Cluster,
     collection: &Collection,
     name: &str,
-) -> Result<Vec<Metadata>, EngineError> {
+) -> Result<Vec<LiveMetadata>, EngineError> {
     let selector = format!("{HELM_OWNER}=helm,name={name}");
     let selectors = [("labelSelector", selector.as_str())];
     let found = read_selected(cluster, collection, &selectors).await?;
@@ -97,7 +99,7 @@ async fn revisions(
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::super::fake::{self, Reply};
+    use super::super::super::fake::{self, FakeReply};
     use super::super::set_aside;
     use super::*;
     use common::api::installation::FormerObject;
@@ -139,7 +141,7 @@ mod tests {
             objects: objects.into(),
             is_set_aside: false,
         };
-        let answer = |body: Value| -> Reply { Some((200, &[], body)) };
+        let answer = |body: Value| -> FakeReply { Some((200, &[], body)) };
         let (cluster, asked) = fake::cluster(vec![answer(listed(&[10, 8, 9]))]);
         let error = set_aside(&cluster, &installation, &record).await;
         let error = error.unwrap_err();
@@ -174,7 +176,7 @@ mod tests {
             (200, listed(&[1])),
             (200, revision(1)),
         ];
-        let replies = replies.map(|(code, body)| -> Reply { Some((code, &[], body)) });
+        let replies = replies.map(|(code, body)| -> FakeReply { Some((code, &[], body)) });
         let (cluster, asked) = fake::cluster(replies.into());
         let found = find(&cluster, "shop", "web").await.unwrap().unwrap();
         let names: Vec<&str> = found

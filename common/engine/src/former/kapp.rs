@@ -4,11 +4,11 @@ use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::super::listing;
-use super::{Content, KAPP_APP, KAPP_SUFFIX, kapp_meta};
+use super::{FormerContent, KAPP_APP, KAPP_SUFFIX, kapp_meta};
 
 /// An application of kapp.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Application {
+pub struct KappApplication {
     /// The value of the label at its objects.
     pub label: String,
     /// The namespace of its ConfigMap.
@@ -21,9 +21,10 @@ pub struct Application {
 ///
 /// # Errors
 /// Those of the request.
-pub async fn applications(cluster: &Cluster) -> Result<Vec<Application>, EngineError> {
-    let everywhere = Collection::known("v1", "ConfigMap", "configmaps", None);
-    let found = match listing::all::<Content>(cluster, &everywhere, Some(KAPP_APP)).await {
+pub async fn applications(cluster: &Cluster) -> Result<Vec<KappApplication>, EngineError> {
+    let everywhere = Collection::from_names("v1", "ConfigMap", "configmaps", None);
+    let found = match listing::list_all::<FormerContent>(cluster, &everywhere, Some(KAPP_APP)).await
+    {
         Ok(found) => found,
         Err(EngineError::Forbidden { .. }) => Vec::new(),
         Err(error) => return Err(error),
@@ -31,7 +32,7 @@ pub async fn applications(cluster: &Cluster) -> Result<Vec<Application>, EngineE
     let found = found.into_iter().filter_map(|app| {
         let meta = kapp_meta(&app)?;
         let name = app.metadata.name;
-        Some(Application {
+        Some(KappApplication {
             label: meta.label_value,
             namespace: app.metadata.namespace.unwrap_or_default(),
             name: name.strip_suffix(KAPP_SUFFIX).unwrap_or(&name).to_owned(),

@@ -1,21 +1,24 @@
-use super::super::fake::{self, Asked, Reply};
+use super::super::fake::{self, FakeReply, FakeRequests};
 use super::*;
 
 const KEY: &str = "addons.k8s.io/dns";
 const PATH: &str = "/metadata/annotations/addons.k8s.io~1dns";
 
-fn annotated(version: &str, annotations: &Value) -> Reply {
+fn annotated(version: &str, annotations: &Value) -> FakeReply {
     let metadata = json!({"name": "shop", "uid": "u1", "resourceVersion": version,
         "annotations": annotations});
     Some((200, &[], json!({"metadata": metadata})))
 }
 
-fn refused(code: u16) -> Reply {
+fn refused(code: u16) -> FakeReply {
     let status = json!({"kind": "Status", "code": code, "message": "the test failed"});
     Some((code, &[], status))
 }
 
-async fn write(before: Option<&str>, replies: Vec<Reply>) -> (Result<(), EngineError>, Asked) {
+async fn write(
+    before: Option<&str>,
+    replies: Vec<FakeReply>,
+) -> (Result<(), EngineError>, FakeRequests) {
     let (cluster, asked) = fake::cluster(replies);
     let wanted = KopsRecord {
         namespace: "shop".to_owned(),

@@ -1,19 +1,19 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::super::fake::{self, Reply};
+use super::super::fake::{self, FakeReply};
 use super::*;
 use addons_plan::choices::Choices;
-use common::api::installation::Phase;
+use common::api::installation::InstallationPhase;
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
 fn held(renewed: &str) -> AddonInstallationStatus {
-    let operation = Operation {
+    let operation = OperationRecord {
         renewed_at: Time(at(renewed)),
-        ..operation(
+        ..new_operation(
             "install",
             "eve@there (kubectl-addons, pid 1)",
             None,
@@ -71,11 +71,11 @@ fn record(version: &str) -> AddonInstallation {
     serde_json::from_value(stored(version, &json!({}))).unwrap()
 }
 
-fn answer(code: u16, body: Value) -> Reply {
+fn answer(code: u16, body: Value) -> FakeReply {
     Some((code, &[], body))
 }
 
-fn conflict() -> Reply {
+fn conflict() -> FakeReply {
     answer(
         409,
         json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "changed"}),
@@ -109,11 +109,11 @@ async fn a_held_lock_is_an_error_without_waiting() {
 
 #[tokio::test]
 async fn lock_and_journal_are_one_write_and_its_lost_answer_is_recognised() {
-    let ours = operation("install", "me", None, at("2026-01-01T12:00:00Z"));
+    let ours = new_operation("install", "me", None, at("2026-01-01T12:00:00Z"));
     let status = json!({"phase": "Progressing", "conditions": [], "operation": ours});
     let (cluster, asked) = fake::cluster(vec![conflict(), answer(200, stored("2", &status))]);
     let begun = AddonInstallationStatus {
-        phase: Some(Phase::Progressing),
+        phase: Some(InstallationPhase::Progressing),
         ..AddonInstallationStatus::default()
     };
     let lock = Lock::acquire(&cluster, record("1"), begun, ours)
@@ -129,7 +129,7 @@ async fn lock_and_journal_are_one_write_and_its_lost_answer_is_recognised() {
 
 #[tokio::test]
 async fn the_faster_one_wins() {
-    let ours = operation("install", "me", None, at("2026-01-01T12:00:00Z"));
+    let ours = new_operation("install", "me", None, at("2026-01-01T12:00:00Z"));
     let status = serde_json::to_value(held("2026-01-01T12:00:00Z")).unwrap();
     let (cluster, _) = fake::cluster(vec![conflict(), answer(200, stored("2", &status))]);
     let lost = Lock::acquire(
@@ -143,7 +143,7 @@ async fn the_faster_one_wins() {
 
 /// A lock whose record has resourceVersion 1.
 fn lock() -> Lock {
-    let ours = operation("install", "me", None, at("2026-01-01T12:00:00Z"));
+    let ours = new_operation("install", "me", None, at("2026-01-01T12:00:00Z"));
     let mut record = record("1");
     let id = ours.id.clone();
     record.status = Some(AddonInstallationStatus {
@@ -169,9 +169,11 @@ async fn a_write_keeps_what_others_changed_while_the_lock_is_ours() {
         answer(200, serde_json::to_value(&others).unwrap()),
         answer(200, json!({"metadata": {"resourceVersion": "3"}})),
     ]);
-    lock.write(&cluster, |status| status.phase = Some(Phase::Ready))
-        .await
-        .unwrap();
+    lock.write(&cluster, |status| {
+        status.phase = Some(InstallationPhase::Ready)
+    })
+    .await
+    .unwrap();
     assert_eq!(lock.record.resource_version().as_deref(), Some("3"));
     let last = asked.body(2);
     assert_eq!(last["metadata"]["labels"]["team"], "shop");
@@ -213,7 +215,7 @@ async fn a_record_that_is_gone_ends_the_operation() {
     );
 }
 
-fn ended() -> Reply {
+fn ended() -> FakeReply {
     answer(200, json!({"kind": "Status", "status": "Success"}))
 }
 
@@ -246,23 +248,23 @@ async fn a_renewal_waits_for_nothing_and_carries_the_progress() {
     let name = record::name(&record("1"));
     let mut plan = addons_plan::InstallationPlan::nothing(name, "dns");
     let key = super::super::namespace::key("shop");
-    let planned = addons_plan::inventory::Item::planned("shop", "v1");
+    let planned = addons_plan::inventory::InventoryItem::planned("shop", "v1");
     plan.union.objects.insert(key.clone(), planned.clone());
     plan.exact.objects.insert(key.clone(), planned);
-    let journal = Journal::of(&plan);
+    let journal = Journal::from_plan(&plan);
     let mut lock = lock();
     let keeping = async {
-        let lost = lock.keep(&cluster, &journal).await;
+        let lost = lock.keep_renewed(&cluster, &journal).await;
         panic!("the lock is lost: {lost}")
     };
     let working = async {
         sleep(LEASE / RENEWALS + FIRST_PAUSE).await;
-        let answer = addons_plan::inventory::Answer {
+        let answer = addons_plan::inventory::ApplyAnswer {
             created: true,
             uid: "u1".into(),
             ..Default::default()
         };
-        journal.applied(&plan, &key, &answer, &[]);
+        journal.record_applied(&plan, &key, &answer, &[]);
         sleep(LEASE / RENEWALS + FIRST_PAUSE).await;
     };
     tokio::select! {
@@ -326,7 +328,7 @@ async fn a_late_renewal_holds_back_what_would_delay_it_further() {
     let journal = Journal::default();
     let renewing = lock.renew(&cluster, &journal);
     let working = async {
-        sleep(BUSY + FIRST_PAUSE).await;
+        sleep(BUSY_AFTER + FIRST_PAUSE).await;
         let begun = Instant::now();
         cluster.kubernetes_version().await.unwrap();
         begun.elapsed()
@@ -350,7 +352,9 @@ async fn what_takes_long_is_done_under_a_lock_that_is_renewed() {
     let before = lock.renewed;
     let journal = Journal::default();
     let work = sleep(FIRST_PAUSE);
-    lock.during(&cluster, &journal, work).await.expect("kept");
+    lock.run_renewing(&cluster, &journal, work)
+        .await
+        .expect("kept");
     assert!(lock.renewed > before);
     assert_eq!(asked.lines().len(), 1);
 }

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use addons_plan::conflicts::Policy;
-use addons_plan::inventory::Item;
+use addons_plan::inventory::InventoryItem;
 use addons_plan::{Target, Verb};
 use common::api::names::InstallationName;
 
-use super::super::fake::{self, Asked, Reply};
+use super::super::fake::{self, FakeReply, FakeRequests};
 use serde_json::json;
 
 use super::*;
@@ -37,7 +37,7 @@ fn plan(is_accepted: bool) -> InstallationPlan {
     let mut wanted = definition(1, "1");
     wanted["spec"]["versions"] = json!([version("v1", true)]);
     let wanted = Arc::new(wanted);
-    let mut migration = Migration::of(&definition(1, "1"), &wanted, None).unwrap();
+    let mut migration = Migration::new(&definition(1, "1"), &wanted, None).unwrap();
     migration.is_accepted = is_accepted;
     let key = migration.definition.clone();
     let mut plan = InstallationPlan {
@@ -47,7 +47,7 @@ fn plan(is_accepted: bool) -> InstallationPlan {
     };
     plan.exact
         .objects
-        .insert(key.clone(), Item::planned(&key.name, "v1"));
+        .insert(key.clone(), InventoryItem::planned(&key.name, "v1"));
     plan.steps.push(Step {
         target: Target {
             key,
@@ -69,31 +69,31 @@ fn till(name: &str) -> Value {
         "metadata": {"name": name, "namespace": "shop", "uid": name, "resourceVersion": "1"}})
 }
 
-fn page(items: &[Value], next: &str) -> Reply {
+fn page(items: &[Value], next: &str) -> FakeReply {
     let list = json!({"metadata": {"continue": next}, "items": items});
     Some((200, &[], list))
 }
 
-fn ok(object: Value) -> Reply {
+fn ok(object: Value) -> FakeReply {
     Some((200, &[], object))
 }
 
-fn failure(code: u16, reason: &str, message: &str) -> Reply {
+fn failure(code: u16, reason: &str, message: &str) -> FakeReply {
     let status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message,
         "details": {"name": "a"}});
     Some((code, &[], status))
 }
 
-async fn migrated(plan: &InstallationPlan, replies: Vec<Reply>) -> (Report, Asked) {
+async fn migrated(plan: &InstallationPlan, replies: Vec<FakeReply>) -> (Report, FakeRequests) {
     let (cluster, asked) = fake::cluster(replies);
     let deadline = Instant::now() + Duration::from_secs(30);
     let mut report = Report::default();
     let migrator = Migrator::of(&cluster, plan, deadline, &|_| {});
-    migrator.run(&mut report, &Journal::of(plan)).await;
+    migrator.run(&mut report, &Journal::from_plan(plan)).await;
     (report, asked)
 }
 
-fn conflict() -> Reply {
+fn conflict() -> FakeReply {
     failure(409, "Conflict", "the object has been modified")
 }
 

@@ -12,7 +12,7 @@ use common::manifest::key::Gvk;
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::super::meta::Metadata;
+use super::super::meta::LiveMetadata;
 use super::super::snapshot::read_all;
 
 /// How long to wait for dependents of deleted objects: the garbage collector deletes them one generation after another.
@@ -28,7 +28,7 @@ const HARMLESS: &[(&str, &str, Option<&str>)] = &[
 ];
 
 /// Returns the objects that stay in a namespace and are not deleted along with those whose uids are given.
-pub(super) async fn staying(
+pub(super) async fn find_staying(
     cluster: &Cluster,
     name: &str,
     deleted: &BTreeSet<String>,
@@ -36,24 +36,24 @@ pub(super) async fn staying(
 ) -> Result<Vec<String>, EngineError> {
     let patience = deadline.min(Instant::now() + PATIENCE);
     loop {
-        let left = match found(cluster, name).await {
+        let left = match list_objects(cluster, name).await {
             // A temporary error does not justify leaving the namespace behind.
-            Err(error) if is_passing(&error) && Instant::now() + PAUSE < patience => {
+            Err(error) if is_temporary(&error) && Instant::now() + PAUSE < patience => {
                 sleep(PAUSE).await;
                 continue;
             }
             found => found?,
         };
-        let orphans = orphans(&left);
-        let stays = foreign(left, deleted.clone());
+        let orphans = find_orphans(&left);
+        let stays = without_deleted(left, deleted.clone());
         if stays.is_empty() || Instant::now() + PAUSE > patience {
-            return Ok(names(stays));
+            return Ok(object_names(stays));
         }
         let mut really = stays;
         really.retain(|left| !orphans.contains(&left.metadata.uid));
-        let really = foreign(really, orphans);
+        let really = without_deleted(really, orphans);
         if !really.is_empty() {
-            return Ok(names(really));
+            return Ok(object_names(really));
         }
         sleep(PAUSE).await;
     }
@@ -61,20 +61,23 @@ pub(super) async fn staying(
 
 /// Returns whether a kind may soon be readable. The request itself already waited for a server or webhook that does not answer; a kind that
 /// is not served leaves discovery after its CRD or APIService was deleted.
-fn is_passing(error: &EngineError) -> bool {
-    !error.is_of_conversion()
+fn is_temporary(error: &EngineError) -> bool {
+    !error.is_conversion_failure()
         && (error.is_unserved() || matches!(error.code(), Some(429 | 500 | 502 | 504)))
 }
 
 /// An object that is left in a namespace.
 #[derive(Clone, Debug)]
-struct Leftover {
+struct LeftoverObject {
     object: String,
-    metadata: Metadata,
+    metadata: LiveMetadata,
 }
 
 /// Returns the objects that stay: neither being deleted nor owned by a deleted object.
-fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Vec<Leftover> {
+fn without_deleted(
+    mut left: Vec<LeftoverObject>,
+    mut gone: BTreeSet<String>,
+) -> Vec<LeftoverObject> {
     loop {
         let before = left.len();
         left.retain(|leftover| {
@@ -95,7 +98,7 @@ fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Vec<Leftover>
 
 /// Returns the uids of objects none of whose owners exists: the owners were deleted between our requests, and the garbage collector deletes
 /// these objects next.
-fn orphans(left: &[Leftover]) -> BTreeSet<String> {
+fn find_orphans(left: &[LeftoverObject]) -> BTreeSet<String> {
     let there: BTreeSet<&str> = left.iter().map(|left| left.metadata.uid.as_str()).collect();
     let orphans = left.iter().filter(|leftover| {
         let owners = &leftover.metadata.owner_references;
@@ -107,13 +110,13 @@ fn orphans(left: &[Leftover]) -> BTreeSet<String> {
     orphans.map(|left| left.metadata.uid.clone()).collect()
 }
 
-fn names(left: Vec<Leftover>) -> Vec<String> {
+fn object_names(left: Vec<LeftoverObject>) -> Vec<String> {
     let objects: BTreeSet<String> = left.into_iter().map(|left| left.object).collect();
     objects.into_iter().collect()
 }
 
 /// Describes objects that stay: `shop/Secret a, shop/Till b and 3 more are in it`.
-pub(super) fn in_it(foreign: &[String]) -> String {
+pub(super) fn describe_staying(foreign: &[String]) -> String {
     const NAMED: usize = 5;
     let named: Vec<&str> = foreign.iter().take(NAMED).map(String::as_str).collect();
     let more = match foreign.len().saturating_sub(NAMED) {
@@ -126,10 +129,10 @@ pub(super) fn in_it(foreign: &[String]) -> String {
 
 /// Returns the objects in a namespace, except those that every namespace has, with one metadata LIST for every namespaced kind. Fails if an
 /// API server does not say what it serves, because it may have objects there.
-async fn found(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineError> {
+async fn list_objects(cluster: &Cluster, name: &str) -> Result<Vec<LeftoverObject>, EngineError> {
     // A kind that was added after the table was cached could hide objects of others.
     let kinds = cluster.kinds_now().await?;
-    if let Some(group) = kinds.silent().next() {
+    if let Some(group) = kinds.silent_groups().next() {
         return Err(EngineError::Unserved {
             what: format!("API group {group}"),
             message: "its server does not answer, and may have objects in it".to_owned(),
@@ -141,23 +144,26 @@ async fn found(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineErr
         .map(|(gvk, info)| Collection::new(gvk, info, Some(name)))
         .filter(|collection| !is_harmless(&collection.gvk, None))
         .collect();
-    let found: Vec<Result<Vec<Leftover>, EngineError>> = stream::iter(collections)
-        .map(async |collection| left_in(cluster, &collection).await)
+    let found: Vec<Result<Vec<LeftoverObject>, EngineError>> = stream::iter(collections)
+        .map(async |collection| list_in_collection(cluster, &collection).await)
         .buffer_unordered(cluster.concurrency())
         .collect()
         .await;
-    let found: Result<Vec<Vec<Leftover>>, EngineError> = found.into_iter().collect();
+    let found: Result<Vec<Vec<LeftoverObject>>, EngineError> = found.into_iter().collect();
     Ok(found?.into_iter().flatten().collect())
 }
 
-async fn left_in(cluster: &Cluster, collection: &Collection) -> Result<Vec<Leftover>, EngineError> {
+async fn list_in_collection(
+    cluster: &Cluster,
+    collection: &Collection,
+) -> Result<Vec<LeftoverObject>, EngineError> {
     let found = read_all(cluster, collection).await?;
-    let found = found.ok_or_else(|| collection.unserved())?;
+    let found = found.ok_or_else(|| collection.unserved_error())?;
     Ok(found
         .into_iter()
         .filter(|metadata| !is_harmless(&collection.gvk, Some(&metadata.name)))
-        .map(|metadata| Leftover {
-            object: collection.object(&metadata.name),
+        .map(|metadata| LeftoverObject {
+            object: collection.describe_object(&metadata.name),
             metadata,
         })
         .collect())

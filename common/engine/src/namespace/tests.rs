@@ -22,7 +22,7 @@ async fn identified(before: &str, owner: Option<&str>) -> Option<String> {
         }),
         ..AddonInstallationStatus::default()
     };
-    identify(&cluster, &installation(), &mut status)
+    complete_created_namespace(&cluster, &installation(), &mut status)
         .await
         .unwrap();
     assert_eq!(asked.lines().len(), usize::from(before.is_empty()));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use addons_plan::holder::{Single, singles};
+use addons_plan::holder::{ExclusiveResource, exclusive_resources};
 use addons_plan::{Action, InstallationPlan, Step};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
@@ -15,7 +15,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// What the server cannot know before the plans of a command are executed.
-pub(in super::super) struct Planned<'a> {
+pub(in super::super) struct CommandPlans<'a> {
     plans: Vec<&'a InstallationPlan>,
     namespaces: BTreeSet<&'a str>,
     /// (group, kind) of CRDs that are created or changed.
@@ -26,8 +26,8 @@ pub(in super::super) struct Planned<'a> {
     webhooks: BTreeSet<&'a str>,
 }
 
-impl<'a> Planned<'a> {
-    pub(in super::super) fn of(plans: &[&'a InstallationPlan]) -> Self {
+impl<'a> CommandPlans<'a> {
+    pub(in super::super) fn new(plans: &[&'a InstallationPlan]) -> Self {
         let mut planned = Self {
             plans: plans.to_vec(),
             namespaces: BTreeSet::new(),
@@ -49,7 +49,7 @@ impl<'a> Planned<'a> {
                     }
                     planned.kinds.insert(kind);
                 }
-                if is_webhooks(key) {
+                if is_webhook_configuration(key) {
                     let webhooks = step.object["webhooks"].as_array().into_iter().flatten();
                     let names = webhooks.filter_map(|webhook| webhook["name"].as_str());
                     planned.webhooks.extend(names);
@@ -60,7 +60,7 @@ impl<'a> Planned<'a> {
     }
 
     /// Returns why the server cannot check a step: it is in a namespace, or of a kind, that the command creates.
-    pub(super) fn comes_later(&self, step: &Step) -> Option<String> {
+    pub(super) fn reason_not_checkable(&self, step: &Step) -> Option<String> {
         let key = &step.target.key;
         if let Some(namespace) = &key.namespace
             && self.namespaces.contains(namespace.as_str())
@@ -73,17 +73,21 @@ impl<'a> Planned<'a> {
     }
 
     /// Returns why the server refuses a step now that it will accept later: something that the command creates is missing.
-    pub(in super::super) fn unjudged(&self, step: &Step, error: &EngineError) -> Option<String> {
+    pub(in super::super) fn reason_unjudged(
+        &self,
+        step: &Step,
+        error: &EngineError,
+    ) -> Option<String> {
         let key = &step.target.key;
         let is_missing = error.code() == Some(404) && step.action == Action::Create;
         if let Some(namespace) = &key.namespace
             && (self.namespaces.contains(namespace.as_str())
-                || is_missing && error.words().contains("namespaces \""))
+                || is_missing && error.describe().contains("namespaces \""))
         {
             return Some(format!("namespace {namespace} does not exist yet"));
         }
         // The server checks the role that a binding names.
-        if let Some(role) = role_of(step).filter(|role| self.applies(role))
+        if let Some(role) = referenced_role(step).filter(|role| self.applies(role))
             && (is_missing || matches!(error, EngineError::Forbidden { .. }))
         {
             return Some(format!("{role} is part of the plan"));
@@ -99,7 +103,7 @@ impl<'a> Planned<'a> {
 
     /// Returns why a denial at admission may be lifted before the write: the command changes what denies, or what the denial names. Pruned
     /// objects are deleted after everything is applied.
-    pub(super) fn lifted(
+    pub(super) fn reason_lifted(
         &self,
         key: &ObjectKey,
         error: &EngineError,
@@ -108,8 +112,9 @@ impl<'a> Planned<'a> {
         let EngineError::Denied { message, .. } = error else {
             return None;
         };
-        if let Some(webhook) = webhook_of(message)
-            && (self.webhooks.contains(webhook) || self.plans.iter().any(|it| renews_webhooks(it)))
+        if let Some(webhook) = denying_webhook(message)
+            && (self.webhooks.contains(webhook)
+                || self.plans.iter().any(|it| changes_webhook_backend(it)))
         {
             return Some(format!("admission webhook {webhook} is part of the plan"));
         }
@@ -122,7 +127,7 @@ impl<'a> Planned<'a> {
             .flat_map(|plan| plan.prune.iter().flatten());
         let pruned = pruned.filter(|_| is_deletion);
         let mut others = steps.chain(pruned.map(|deletion| &deletion.target.key));
-        let cause = others.find(|other| *other != key && decides(other, key, message));
+        let cause = others.find(|other| *other != key && may_decide(other, key, message));
         cause.map(|cause| format!("{cause} is part of the plan"))
     }
 
@@ -132,7 +137,7 @@ impl<'a> Planned<'a> {
     }
 
     /// Returns the installation that prunes an object.
-    pub(super) fn prunes(&self, key: &ObjectKey) -> Option<&'a InstallationName> {
+    pub(super) fn find_pruning(&self, key: &ObjectKey) -> Option<&'a InstallationName> {
         let prunes = |plan: &&&InstallationPlan| {
             let mut deletions = plan.prune.iter().flatten();
             deletions.any(|deletion| deletion.target.key == *key)
@@ -144,9 +149,9 @@ impl<'a> Planned<'a> {
     }
 
     /// Returns another object that the command creates and that asks for the same exclusive thing.
-    pub(super) fn rival(&self, step: &Step) -> Option<(&'a ObjectKey, Single)> {
+    pub(super) fn find_rival(&self, step: &Step) -> Option<(&'a ObjectKey, ExclusiveResource)> {
         let key = &step.target.key;
-        let asked = singles(key, &step.object);
+        let asked = exclusive_resources(key, &step.object);
         if asked.is_empty() || step.action != Action::Create {
             return None;
         }
@@ -156,7 +161,7 @@ impl<'a> Planned<'a> {
         let mut others =
             steps.filter(|other| other.action == Action::Create && other.target.key < *key);
         others.find_map(|other| {
-            let has = singles(&other.target.key, &other.object);
+            let has = exclusive_resources(&other.target.key, &other.object);
             let both = has.intersection(&asked).next().cloned();
             Some((&other.target.key, both?))
         })
@@ -169,13 +174,13 @@ impl<'a> Planned<'a> {
 }
 
 /// Returns whether an installation keeps a webhook configuration and changes a workload that may be its backend.
-fn renews_webhooks(plan: &InstallationPlan) -> bool {
-    let has_webhooks = plan.unchanged.iter().any(is_webhooks);
+fn changes_webhook_backend(plan: &InstallationPlan) -> bool {
+    let has_webhooks = plan.unchanged.iter().any(is_webhook_configuration);
     let mut keys = plan.steps.iter().map(|step| &step.target.key);
     has_webhooks && keys.any(|key| key.group == "apps")
 }
 
-fn is_webhooks(key: &ObjectKey) -> bool {
+fn is_webhook_configuration(key: &ObjectKey) -> bool {
     key.group == ADMISSION && key.kind.ends_with("WebhookConfiguration")
 }
 
@@ -184,7 +189,7 @@ fn is_namespace(key: &ObjectKey) -> bool {
 }
 
 /// Returns the role that a binding refers to.
-fn role_of(step: &Step) -> Option<ObjectKey> {
+fn referenced_role(step: &Step) -> Option<ObjectKey> {
     let key = &step.target.key;
     let text = |field: &str| step.object["roleRef"][field].as_str().map(str::to_owned);
     if key.group != RBAC {
@@ -200,13 +205,13 @@ fn role_of(step: &Step) -> Option<ObjectKey> {
 }
 
 /// Returns the webhook that denied a request.
-fn webhook_of(message: &str) -> Option<&str> {
+fn denying_webhook(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("admission webhook \"")?;
     rest.split('"').next()
 }
 
 /// Returns whether another object of the command may be the cause of a denial.
-fn decides(other: &ObjectKey, denied: &ObjectKey, message: &str) -> bool {
+fn may_decide(other: &ObjectKey, denied: &ObjectKey, message: &str) -> bool {
     let is_beside = other.namespace == denied.namespace;
     match (other.group.as_str(), other.kind.as_str()) {
         // Its labels decide what is allowed in it (Pod Security), and which policies and webhooks apply.
@@ -217,7 +222,7 @@ fn decides(other: &ObjectKey, denied: &ObjectKey, message: &str) -> bool {
         ("", "ResourceQuota") => is_beside && has_word(message, &other.name),
         (ADMISSION, _) => has_word(message, &other.name),
         // Policies of admission controllers, whose names may be ordinary words.
-        (group, _) if !is_built_in(group) => is_marked(message, &other.name),
+        (group, _) if !is_built_in(group) => is_quoted(message, &other.name),
         _ => is_named(message, other),
     }
 }
@@ -231,19 +236,19 @@ pub(super) fn is_named(text: &str, key: &ObjectKey) -> bool {
 }
 
 fn has_word(text: &str, word: &str) -> bool {
-    places(text, word).next().is_some()
+    word_positions(text, word).next().is_some()
 }
 
 /// Returns whether a text contains a name that is marked as one: in quotes or brackets, after a slash, or at the beginning of a line.
-fn is_marked(text: &str, name: &str) -> bool {
-    places(text, name).any(|at| {
+fn is_quoted(text: &str, name: &str) -> bool {
+    word_positions(text, name).any(|at| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         before.is_none_or(|before| "\"'`[/\n".contains(before))
     })
 }
 
 /// Returns the positions of a word in a text, except as part of a longer name.
-fn places<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+fn word_positions<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     let found = text.match_indices(word).filter(|_| !word.is_empty());
     let found = found.filter(move |(at, word)| {
@@ -325,14 +330,14 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                decides(&other, &denied, message),
+                may_decide(&other, &denied, message),
                 expected,
                 "{other}: {message}"
             );
         }
         let mut namespace = key("", "Namespace", "shop");
         namespace.namespace = None;
-        assert!(decides(
+        assert!(may_decide(
             &namespace,
             &denied,
             "violates PodSecurity \"restricted:latest\""

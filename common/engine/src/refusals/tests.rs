@@ -6,7 +6,7 @@ use addons_plan::{Deletion, Target};
 use common::api::names::InstallationName;
 use serde_json::{Value, json};
 
-use super::super::fake::{self, Reply};
+use super::super::fake::{self, FakeReply};
 use super::*;
 
 fn key(group: &str, kind: &str, name: &str) -> ObjectKey {
@@ -60,11 +60,11 @@ fn plan(steps: Vec<Step>, prune: Vec<Deletion>) -> InstallationPlan {
     }
 }
 
-fn ok(object: Value) -> Reply {
+fn ok(object: Value) -> FakeReply {
     Some((200, &[], object))
 }
 
-fn refusal(code: u16, message: &str, causes: &[(&str, &str)]) -> Reply {
+fn refusal(code: u16, message: &str, causes: &[(&str, &str)]) -> FakeReply {
     let causes = causes.iter().map(|(field, message)| {
         json!({"reason": "FieldValueInvalid", "field": field, "message": message})
     });
@@ -76,15 +76,18 @@ fn refusal(code: u16, message: &str, causes: &[(&str, &str)]) -> Reply {
     ))
 }
 
-fn denied() -> Reply {
+fn denied() -> FakeReply {
     let message = "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
     refusal(422, message, &[])
 }
 
 /// The plan with what the server said, and the requests.
-async fn asked(mut plan: InstallationPlan, replies: Vec<Reply>) -> (InstallationPlan, Vec<String>) {
+async fn asked(
+    mut plan: InstallationPlan,
+    replies: Vec<FakeReply>,
+) -> (InstallationPlan, Vec<String>) {
     let (cluster, asked) = fake::cluster(replies);
-    find(&cluster, &mut [&mut plan]).await.unwrap();
+    find_refusals(&cluster, &mut [&mut plan]).await.unwrap();
     (plan, asked.lines())
 }
 
@@ -96,7 +99,7 @@ fn service(port: u32) -> Value {
     json!({"kind": "Service", "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]}})
 }
 
-fn taken() -> Reply {
+fn taken() -> FakeReply {
     let words = "Invalid value: 31480: provided port is already allocated";
     refusal(422, "…", &[("spec.ports[0].nodePort", words)])
 }
@@ -115,7 +118,7 @@ async fn creations_and_deletions_are_asked_about() {
         told(&found),
         ["shop/ConfigMap a: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"]
     );
-    assert_eq!(found.refused[0].cause, Cause::Denied);
+    assert_eq!(found.refused[0].cause, FailureCause::Denied);
     assert!(
         lines[0].starts_with("PATCH ") && lines[0].ends_with("&dryRun=All"),
         "{lines:?}"
@@ -150,7 +153,7 @@ async fn what_the_command_brings_first_is_not_asked_about() {
     fresh.create_namespace = Some("shop".to_owned());
     let (found, lines) = asked(fresh, Vec::new()).await;
     assert!(lines.is_empty() && found.refused.is_empty());
-    assert!(found.unjudged[0].is_coming);
+    assert!(found.unjudged[0].is_created_by_command);
 
     // A policy that denies it is changed before.
     let mut policy = key(
@@ -167,7 +170,7 @@ async fn what_the_command_brings_first_is_not_asked_about() {
     // A webhook that does not answer says nothing.
     let silent = refusal(500, "failed calling webhook \"w\": connection refused", &[]);
     let (found, _) = asked(plan(vec![map()], Vec::new()), vec![silent]).await;
-    assert!(found.refused.is_empty() && !found.unjudged[0].is_coming);
+    assert!(found.refused.is_empty() && !found.unjudged[0].is_created_by_command);
 }
 
 #[tokio::test]
@@ -191,11 +194,11 @@ async fn of_a_migration_the_last_definition_counts() {
     let migrated = || {
         let migration = Migration {
             definition: name.clone(),
-            ..Migration::of(&live, &wanted, Some(0)).unwrap()
+            ..Migration::new(&live, &wanted, Some(0)).unwrap()
         };
         let update = step(name.clone(), Action::Update, Value::clone(&wanted));
         let mut plan = plan(vec![update], Vec::new());
-        plan.migrate(migration, &live);
+        plan.add_migration(migration, &live);
         plan
     };
     let stored = (

@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 
 use common::manifest::digest::sha256_canonical;
 use common::manifest::key::ObjectKey;
-use common::manifest::parse::{Options, parse};
+use common::manifest::parse::{ManifestOptions, parse};
 
-use super::stored::{self, Stored};
+use super::stored::{self, StoredRelease};
 
 /// `None` where a record cannot be read: nothing is equal to it then.
 pub(super) fn digest(text: &[u8]) -> Option<String> {
-    let Stored {
+    let StoredRelease {
         manifest, hooks, ..
     } = stored::read(text).ok()?;
     let hooks = hooks.iter().map(|hook| hook.manifest.as_str());
     let mut objects = Vec::new();
     for text in std::iter::once(manifest.as_str()).chain(hooks) {
-        let parsed = parse(text.as_bytes(), "its manifest", &Options::default()).ok()?;
+        let parsed = parse(text.as_bytes(), "its manifest", &ManifestOptions::default()).ok()?;
         let found = parsed.manifests.iter();
         objects.push(Value::from_iter(found.map(|it| comparable(&it.object))));
     }
@@ -26,7 +26,7 @@ pub(super) fn digest(text: &[u8]) -> Option<String> {
 
 /// An object, or of a Secret the name.
 fn comparable(object: &Value) -> Value {
-    match ObjectKey::of(object).filter(ObjectKey::is_secret) {
+    match ObjectKey::from_object(object).filter(ObjectKey::is_secret) {
         Some(key) => json!(key),
         None => object.clone(),
     }

@@ -19,7 +19,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// What is read of a release. It may hold Secrets.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct Stored {
+pub struct StoredRelease {
     /// Every object, as a file of manifests.
     pub manifest: String,
     /// The values that a user gave.
@@ -52,7 +52,7 @@ pub struct ChartName {
     pub version: String,
 }
 
-impl Stored {
+impl StoredRelease {
     /// The chart, where it is named.
     #[must_use]
     pub fn chart(&self) -> Option<ChartName> {
@@ -69,7 +69,7 @@ pub struct StoredError;
 ///
 /// # Errors
 /// [`StoredError`].
-pub fn read(text: &[u8]) -> Result<Stored, StoredError> {
+pub fn read(text: &[u8]) -> Result<StoredRelease, StoredError> {
     let mut bytes = STANDARD.decode(text).map_err(|_| StoredError)?;
     if !bytes.starts_with(&GZIP) {
         bytes = STANDARD.decode(&bytes).map_err(|_| StoredError)?;

@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use common::target::Location;
+use common::target::KubeconfigLocation;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
 use kube::config::Config;
 use tokio::sync::OnceCell;
 
-use super::{Checked, RemoteError, read};
-use crate::cluster::{Cluster, client};
+use super::{CheckedKubeconfig, RemoteError, read_kubeconfig};
+use crate::cluster::{Cluster, new_client};
 
 /// The source of the kubeconfig of a connection, and its renewed client.
 pub(crate) struct Renewal {
     home: Arc<Cluster>,
     namespace: String,
-    location: Location,
+    location: KubeconfigLocation,
     /// The resourceVersion of the Secret when it was first read.
     revision: String,
-    renewed: OnceCell<Renewed>,
+    renewed: OnceCell<RenewedClient>,
 }
 
-struct Renewed {
+struct RenewedClient {
     client: kube::Client,
     config: Config,
 }
@@ -30,7 +30,7 @@ impl Renewal {
     pub(super) fn new(
         home: Arc<Cluster>,
         namespace: &str,
-        location: &Location,
+        location: &KubeconfigLocation,
         revision: String,
     ) -> Self {
         Self {
@@ -54,8 +54,8 @@ impl Renewal {
     /// the next connection only, which compares the clusters.
     async fn renew(&self, before: &Config) -> bool {
         let renew = || async {
-            let Checked { config, revision } =
-                read(&self.home, &self.namespace, &self.location).await?;
+            let CheckedKubeconfig { config, revision } =
+                read_kubeconfig(&self.home, &self.namespace, &self.location).await?;
             let is_same = config.cluster_url == before.cluster_url
                 && config.root_cert == before.root_cert
                 && config.tls_server_name == before.tls_server_name;
@@ -63,8 +63,8 @@ impl Renewal {
             if !is_same || revision == self.revision {
                 return Err(unusable());
             }
-            let client = client(config.clone()).map_err(|_| unusable())?;
-            Ok(Renewed { client, config })
+            let client = new_client(config.clone()).map_err(|_| unusable())?;
+            Ok(RenewedClient { client, config })
         };
         self.renewed.get_or_try_init(renew).await.is_ok()
     }

@@ -12,7 +12,7 @@ const METADATA_KIND: &str = "PartialObjectMetadata";
 
 /// The object that a request is about.
 #[derive(Clone, Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedObject {
     kind: String,
     namespace: Option<String>,
     name: String,
@@ -21,19 +21,19 @@ pub(super) struct Expected {
 /// The identity of the object in an answer.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Answered {
+struct AnsweredObject {
     kind: String,
-    metadata: Metadata,
+    metadata: AnsweredMetadata,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
+struct AnsweredMetadata {
     name: Option<String>,
     namespace: Option<String>,
 }
 
-impl Expected {
+impl ExpectedObject {
     /// Returns an expected object of a collection. Reviews have no name.
     pub(super) fn new(collection: &Collection, name: &str) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Expected {
     /// # Errors
     /// A description of the answer.
     pub(super) fn check(&self, answer: &[u8]) -> Result<(), String> {
-        let Answered { kind, metadata } = entrance::outline(answer)
+        let AnsweredObject { kind, metadata } = entrance::read_outline(answer)
             .map_err(|_| "the server's answer is not an object".to_owned())?;
         let name = metadata.name.unwrap_or_default();
         let is_kind = kind.is_empty() || kind == self.kind || kind == METADATA_KIND;

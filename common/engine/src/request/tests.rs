@@ -4,7 +4,7 @@ use super::super::fake;
 use super::*;
 
 fn pods() -> Collection {
-    Collection::known("v1", "Pod", "pods", Some("shop"))
+    Collection::from_names("v1", "Pod", "pods", Some("shop"))
 }
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn a_busy_server_is_asked_again_when_it_says() {
             json!({"a": 1}),
         )),
     ]);
-    let call = Call::patch(&pods(), "web", APPLY_PATCH, METADATA)
+    let call = ApiCall::patch(&pods(), "web", APPLY_PATCH, METADATA)
         .query("fieldManager", "me")
         .body(b"{}".to_vec());
     let begun = Instant::now();
@@ -44,7 +44,7 @@ async fn a_long_wait_is_not_waited_for() {
     for headers in waits {
         let (cluster, asked) = fake::cluster(vec![Some((429, headers, json!({})))]);
         let error = cluster
-            .send::<Value>(Call::get(&pods(), "web", JSON))
+            .send::<Value>(ApiCall::get(&pods(), "web", JSON))
             .await
             .unwrap_err();
         assert_eq!((error.code(), asked.lines().len()), (Some(429), 1));
@@ -54,7 +54,7 @@ async fn a_long_wait_is_not_waited_for() {
 #[tokio::test]
 async fn what_may_have_happened_is_not_repeated() {
     let (cluster, asked) = fake::cluster(vec![None]);
-    let call = Call::create(&pods(), "web", JSON).body(b"{}".to_vec());
+    let call = ApiCall::create(&pods(), "web", JSON).body(b"{}".to_vec());
     let error = cluster.send::<Value>(call).await.unwrap_err();
     assert!(error.is_uncertain(), "{error}");
     assert_eq!(asked.lines(), ["POST /api/v1/namespaces/shop/pods"]);
@@ -65,7 +65,7 @@ async fn the_servers_clock_counts_where_ours_is_far_off() {
     let date = &[("date", "Sun, 06 Nov 1994 08:49:37 GMT")][..];
     let (cluster, _) = fake::cluster(vec![Some((200, date, json!({})))]);
     cluster
-        .send::<Value>(Call::get(&pods(), "web", JSON))
+        .send::<Value>(ApiCall::get(&pods(), "web", JSON))
         .await
         .unwrap();
     let seconds = cluster.now().as_second() - 784_111_777;
@@ -95,9 +95,9 @@ async fn an_answer_about_something_else_is_refused() {
         ),
     ] {
         for call in [
-            Call::get(&pods(), "web", JSON),
-            Call::patch(&pods(), "web", MERGE_PATCH, METADATA).body(b"{}".to_vec()),
-            Call::replace(&pods(), "web", METADATA).subresource("status"),
+            ApiCall::get(&pods(), "web", JSON),
+            ApiCall::patch(&pods(), "web", MERGE_PATCH, METADATA).body(b"{}".to_vec()),
+            ApiCall::replace(&pods(), "web", METADATA).subresource("status"),
         ] {
             let (cluster, _) = fake::cluster(vec![Some((200, &[], answer.clone()))]);
             let error = cluster.send::<Value>(call).await.unwrap_err().to_string();
@@ -120,7 +120,7 @@ async fn an_answer_about_what_was_asked_for_is_taken() {
             .into(),
     );
     for _ in 0..2 {
-        let call = Call::get(&pods(), "web", METADATA);
+        let call = ApiCall::get(&pods(), "web", METADATA);
         cluster.send::<Value>(call).await.unwrap();
     }
 }

@@ -1,13 +1,13 @@
 use addons_plan::{InstallationPlan, Verb};
 use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
-use common::api::installation::{AddonInstallationStatus, Installed, Revision};
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::api::installation::{AddonInstallationStatus, HistoryEntry, Installed};
+use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 
-use super::super::fake::{self, Asked, Reply};
+use super::super::fake::{self, FakeReply, FakeRequests};
 use super::super::journal::Journal;
 use super::*;
 
-fn entry() -> Entry {
+fn entry() -> CatalogueEntry {
     let spec = AddonCatalogueSpec {
         addons: vec![Addon {
             name: "web".to_owned(),
@@ -20,19 +20,19 @@ fn entry() -> Entry {
         ..AddonCatalogueSpec::default()
     };
     let location = "index.yaml".to_owned();
-    Catalogue::of_spec(&spec, Origin::Index { location })
+    Catalogue::from_spec(&spec, Origin::Index { location })
         .entries
         .remove(0)
 }
 
-fn operation(version: &str) -> Revision {
-    Revision {
+fn operation(version: &str) -> HistoryEntry {
+    HistoryEntry {
         verb: "upgrade".to_owned(),
         installed: Installed {
             version: version.to_owned(),
             ..Installed::default()
         },
-        outcome: Revision::DONE.to_owned(),
+        outcome: HistoryEntry::DONE.to_owned(),
     }
 }
 
@@ -59,34 +59,38 @@ fn listed(number: i64, owner: &str, outcome: &str) -> Value {
     }})
 }
 
-fn list_of(items: Vec<Value>) -> Reply {
+fn list_of(items: Vec<Value>) -> FakeReply {
     Some((200, &[], json!({"metadata": {}, "items": items})))
 }
 
-fn made(number: i64) -> Reply {
+fn made(number: i64) -> FakeReply {
     Some((201, &[], listed(number, "u1", "done")))
 }
 
-fn taken() -> Reply {
+fn taken() -> FakeReply {
     let status = json!({"kind": "Status", "status": "Failure", "code": 409, "reason": "AlreadyExists",
         "message": "controllerrevisions.apps \"web.v1\" already exists"});
     Some((409, &[], status))
 }
 
-fn forbidden() -> Reply {
+fn forbidden() -> FakeReply {
     let status = json!({"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden",
         "message": "controllerrevisions.apps is forbidden"});
     Some((403, &[], status))
 }
 
 /// The requests and warnings of an operation that leads from one history to another.
-async fn kept(replies: Vec<Reply>, before: &[&str], after: &[&str]) -> (Asked, Vec<String>) {
+async fn kept(
+    replies: Vec<FakeReply>,
+    before: &[&str],
+    after: &[&str],
+) -> (FakeRequests, Vec<String>) {
     let (cluster, asked) = fake::cluster(replies);
     let name = record::name(&record(&[]));
     let mut plan = InstallationPlan::nothing(name, "web");
     plan.verb = Verb::Upgrade;
     let (wanted, entry) = (record(before), entry());
-    let journal = Journal::of(&plan);
+    let journal = Journal::from_plan(&plan);
     let task = Task {
         wanted: &wanted,
         plan: &plan,
@@ -101,11 +105,11 @@ async fn kept(replies: Vec<Reply>, before: &[&str], after: &[&str]) -> (Asked, V
             warnings.lock().unwrap().push(format!("{key}: {message}"));
         }
     };
-    keep(&cluster, &task, &record(after), &events).await;
+    store_revision(&cluster, &task, &record(after), &events).await;
     (asked, warnings.into_inner().unwrap())
 }
 
-fn verbs(asked: &Asked) -> Vec<String> {
+fn verbs(asked: &FakeRequests) -> Vec<String> {
     let lines = asked.lines();
     let verbs = lines.iter().filter_map(|line| line.split(' ').next());
     verbs.map(str::to_owned).collect()
@@ -172,7 +176,7 @@ async fn without_the_right_it_is_a_warning() {
 
 #[tokio::test]
 async fn revisions_are_listed_newest_first_without_those_of_others() {
-    let data = StoredRevision::of(operation("1.0.0"), &record(&[]), &entry(), None);
+    let data = StoredRevision::new(operation("1.0.0"), &record(&[]), &entry(), None);
     let whole = |number, owner| {
         let mut one = listed(number, owner, "done");
         one["revision"] = json!(number);

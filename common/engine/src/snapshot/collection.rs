@@ -8,15 +8,15 @@ use common::manifest::kinds::KindTable;
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::super::meta::{Metadata, Partial};
-use super::super::request::{Call, METADATA};
+use super::super::meta::{LiveMetadata, PartialObject};
+use super::super::request::{ApiCall, METADATA};
 use super::{has_owner, read_all};
 
 /// The objects that were read.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct CollectionObjects {
     /// Objects that exist.
-    pub(super) live: Vec<Metadata>,
+    pub(super) live: Vec<LiveMetadata>,
     /// Names of objects that may exist, with the refusal.
     pub(super) unreadable: Vec<(Vec<String>, EngineError)>,
 }
@@ -28,8 +28,8 @@ pub(super) async fn read(
     collection: &Collection,
     names: &BTreeSet<&str>,
     owner: Option<&str>,
-) -> Result<Option<Found>, EngineError> {
-    let mut found = Found::default();
+) -> Result<Option<CollectionObjects>, EngineError> {
+    let mut found = CollectionObjects::default();
     if names.len() > 1 {
         match read_all(cluster, collection).await {
             Ok(listed) => {
@@ -47,16 +47,16 @@ pub(super) async fn read(
                 found.unreadable.push((names.collect(), error));
                 return Ok(Some(found));
             }
-            Err(error) if error.is_of_reading() => {}
+            Err(error) if error.is_read_refusal() => {}
             Err(error) => return Err(error),
         }
     }
     for name in names {
         match read_single(cluster, kinds, collection, name).await {
-            Ok(Single::There(metadata)) => found.live.push(*metadata),
-            Ok(Single::Missing) => {}
-            Ok(Single::Unserved) => return Ok(None),
-            Err(error) if error.is_of_reading() => {
+            Ok(SingleRead::There(metadata)) => found.live.push(*metadata),
+            Ok(SingleRead::Missing) => {}
+            Ok(SingleRead::Unserved) => return Ok(None),
+            Err(error) if error.is_read_refusal() => {
                 found.unreadable.push((vec![(*name).to_owned()], error));
             }
             Err(error) => return Err(error),
@@ -66,8 +66,8 @@ pub(super) async fn read(
 }
 
 /// The result of reading one object.
-enum Single {
-    There(Box<Metadata>),
+enum SingleRead {
+    There(Box<LiveMetadata>),
     Missing,
     /// The kind is not served: the table of kinds may be outdated.
     Unserved,
@@ -79,29 +79,29 @@ async fn read_single(
     kinds: &KindTable,
     collection: &Collection,
     name: &str,
-) -> Result<Single, EngineError> {
-    let refused = match read_in(cluster, collection, name).await {
-        Err(error) if error.is_of_conversion() => error,
+) -> Result<SingleRead, EngineError> {
+    let refused = match read_in_version(cluster, collection, name).await {
+        Err(error) if error.is_conversion_failure() => error,
         answer => return answer,
     };
     for other in collection.in_other_versions(kinds) {
-        if let Ok(single) = read_in(cluster, &other, name).await {
+        if let Ok(single) = read_in_version(cluster, &other, name).await {
             return Ok(single);
         }
     }
     Err(refused)
 }
 
-async fn read_in(
+async fn read_in_version(
     cluster: &Cluster,
     collection: &Collection,
     name: &str,
-) -> Result<Single, EngineError> {
-    let call = Call::get(collection, name, METADATA);
-    match cluster.send::<Partial>(call).await {
-        Ok(answer) => Ok(Single::There(Box::new(answer.object.metadata))),
-        Err(error) if error.is_unserved() => Ok(Single::Unserved),
-        Err(error) if error.is_not_found() => Ok(Single::Missing),
+) -> Result<SingleRead, EngineError> {
+    let call = ApiCall::get(collection, name, METADATA);
+    match cluster.send::<PartialObject>(call).await {
+        Ok(answer) => Ok(SingleRead::There(Box::new(answer.object.metadata))),
+        Err(error) if error.is_unserved() => Ok(SingleRead::Unserved),
+        Err(error) if error.is_not_found() => Ok(SingleRead::Missing),
         Err(error) => Err(error),
     }
 }

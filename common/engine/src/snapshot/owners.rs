@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use addons_plan::found::{self, HELM_NAME, HELM_NAMESPACE, KAPP_APP};
 use addons_plan::snapshot::FormerMark;
 use common::api::names;
-use common::manifest::managed_fields::former::tool;
+use common::manifest::managed_fields::former::tool_name;
 
-use super::super::meta::Metadata;
+use super::super::meta::LiveMetadata;
 
 /// Labels, one of which the addon-manager of kube-up requires on everything that it applies.
 const ADDON_MANAGER: [&str; 2] = [
@@ -19,58 +19,58 @@ const ADDON_MANAGER: [&str; 2] = [
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The mark of another tool: its label or annotation, and the words before its value.
-struct Mark {
+struct ToolMark {
     name: &'static str,
     /// The label or annotation with the owner's namespace.
     namespace: Option<&'static str>,
     words: &'static str,
 }
 
-const ANNOTATIONS: &[Mark] = &[
-    Mark {
+const ANNOTATIONS: &[ToolMark] = &[
+    ToolMark {
         name: HELM_NAME,
         namespace: Some(HELM_NAMESPACE),
         words: "Helm release",
     },
-    Mark {
+    ToolMark {
         name: "argocd.argoproj.io/tracking-id",
         namespace: None,
         words: "Argo CD application",
     },
-    Mark {
+    ToolMark {
         name: "config.k8s.io/owning-inventory",
         namespace: None,
         words: "inventory",
     },
 ];
 
-const LABELS: &[Mark] = &[
-    Mark {
+const LABELS: &[ToolMark] = &[
+    ToolMark {
         name: "kustomize.toolkit.fluxcd.io/name",
         namespace: Some("kustomize.toolkit.fluxcd.io/namespace"),
         words: "Flux Kustomization",
     },
-    Mark {
+    ToolMark {
         name: "helm.toolkit.fluxcd.io/name",
         namespace: Some("helm.toolkit.fluxcd.io/namespace"),
         words: "Flux HelmRelease",
     },
-    Mark {
+    ToolMark {
         name: "argocd.argoproj.io/instance",
         namespace: None,
         words: "Argo CD application",
     },
-    Mark {
+    ToolMark {
         name: KAPP_APP,
         namespace: None,
         words: "kapp application",
     },
-    Mark {
+    ToolMark {
         name: "addon.kops.k8s.io/name",
         namespace: None,
         words: "kops add-on",
     },
-    Mark {
+    ToolMark {
         name: "applyset.kubernetes.io/part-of",
         namespace: None,
         words: "ApplySet",
@@ -90,7 +90,7 @@ pub(super) fn other_owner(
             None => "another add-on installation".to_owned(),
         });
     }
-    let found = |marks: &'static [Mark], values: &BTreeMap<String, String>| {
+    let found = |marks: &'static [ToolMark], values: &BTreeMap<String, String>| {
         marks.iter().find_map(|mark| {
             let value = values.get(mark.name)?;
             // Argo CD: `application:group/Kind:namespace/name`.
@@ -106,10 +106,10 @@ pub(super) fn other_owner(
 }
 
 /// Returns the mark of a tool that keeps records.
-pub(super) fn former(metadata: &Metadata) -> Option<FormerMark> {
+pub(super) fn former_mark(metadata: &LiveMetadata) -> Option<FormerMark> {
     let annotation = |name: &str| metadata.annotations.get(name).map(String::as_str);
     let helm = || {
-        let release = found::release(annotation)?;
+        let release = found::read_helm_release(annotation)?;
         Some(FormerMark::Helm {
             namespace: release.namespace,
             name: release.name,
@@ -123,7 +123,7 @@ pub(super) fn former(metadata: &Metadata) -> Option<FormerMark> {
 }
 
 /// Returns when the field manager of the installation in the owner label last wrote the object.
-pub(super) fn written(metadata: &Metadata) -> Option<Timestamp> {
+pub(super) fn last_written(metadata: &LiveMetadata) -> Option<Timestamp> {
     let manager = format!(
         "{}.{}",
         names::CLIENT,
@@ -135,7 +135,7 @@ pub(super) fn written(metadata: &Metadata) -> Option<Timestamp> {
 }
 
 /// Returns the tool that wrote an object, according to labels, annotations and its first field manager.
-pub(super) fn managed_by(metadata: &Metadata) -> Option<String> {
+pub(super) fn writing_tool(metadata: &LiveMetadata) -> Option<String> {
     let labels = &metadata.labels;
     if ADDON_MANAGER.iter().any(|name| labels.contains_key(*name)) {
         return Some("addon-manager".to_owned());
@@ -147,29 +147,29 @@ pub(super) fn managed_by(metadata: &Metadata) -> Option<String> {
         is_applied.then(|| "kubectl".to_owned())
     };
     first
-        .map(|first| tool(&first.manager).to_owned())
+        .map(|first| tool_name(&first.manager).to_owned())
         .filter(|tool| !tool.is_empty())
         .or_else(by_kubectl)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::meta::Writer;
+    use super::super::super::meta::FieldWriter;
     use super::*;
 
     #[test]
     fn the_tool_is_named_where_no_mark_is() {
-        let metadata = |label: &str, managers: &[&str], annotation: &str| Metadata {
+        let metadata = |label: &str, managers: &[&str], annotation: &str| LiveMetadata {
             labels: [(label.to_owned(), String::new())].into(),
             annotations: [(annotation.to_owned(), String::new())].into(),
             writers: managers
                 .iter()
-                .map(|manager| Writer {
+                .map(|manager| FieldWriter {
                     manager: (*manager).to_owned(),
-                    ..Writer::default()
+                    ..FieldWriter::default()
                 })
                 .collect(),
-            ..Metadata::default()
+            ..LiveMetadata::default()
         };
         let mode = "addonmanager.kubernetes.io/mode";
         for (label, managers, annotation, tool) in [
@@ -196,7 +196,7 @@ mod tests {
             ("a", &[], LAST_APPLIED, Some("kubectl")),
             ("a", &["kubectl-addons.0123"], "a", None),
         ] {
-            let found = managed_by(&metadata(label, managers, annotation));
+            let found = writing_tool(&metadata(label, managers, annotation));
             assert_eq!(found.as_deref(), tool, "{managers:?}");
         }
     }

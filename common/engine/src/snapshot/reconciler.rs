@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use addons_plan::gitops::{Kind, LiveReconciler, Reconciler};
+use addons_plan::gitops::{GitOpsKind, GitOpsReconciler, LiveReconciler};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 
@@ -14,7 +14,7 @@ use super::read_one;
 
 /// Whether a reconciler exists.
 #[derive(Clone)]
-enum Existence {
+enum ReconcilerExistence {
     /// It exists, in this namespace.
     Live(Option<String>),
     Gone,
@@ -23,16 +23,16 @@ enum Existence {
 }
 
 /// Returns whether a reconciler exists. If its kind is not served, it does not exist, unless its group does not answer.
-async fn existence(
-    by: &Reconciler,
+async fn check_existence(
+    by: &GitOpsReconciler,
     cluster: &Cluster,
     kinds: &KindTable,
-) -> Result<Existence, EngineError> {
-    let Kind { group, kind, .. } = by.kind;
+) -> Result<ReconcilerExistence, EngineError> {
+    let GitOpsKind { group, kind, .. } = by.kind;
     let Some((gvk, info)) = kinds.preferred(group, kind) else {
         return Ok(match kinds.is_silent(group) {
-            true => Existence::Unknown,
-            false => Existence::Gone,
+            true => ReconcilerExistence::Unknown,
+            false => ReconcilerExistence::Gone,
         });
     };
     let collection = Collection::new(gvk, info, by.namespace.as_deref());
@@ -44,47 +44,49 @@ async fn existence(
         None => {
             let selector = format!("metadata.name={}", by.name);
             let selectors = [("fieldSelector", selector.as_str())];
-            let listed = addressed::metadata(cluster, &collection, &selectors).await;
+            let listed = addressed::list_metadata(cluster, &collection, &selectors).await;
             listed.map(|listed| Some(listed.first()?.namespace.clone()))
         }
     };
     match found {
-        Err(EngineError::Forbidden { .. } | EngineError::Unserved { .. }) => Ok(Existence::Unknown),
-        Ok(Some(namespace)) => Ok(Existence::Live(namespace)),
-        Ok(None) => Ok(Existence::Gone),
+        Err(EngineError::Forbidden { .. } | EngineError::Unserved { .. }) => {
+            Ok(ReconcilerExistence::Unknown)
+        }
+        Ok(Some(namespace)) => Ok(ReconcilerExistence::Live(namespace)),
+        Ok(None) => Ok(ReconcilerExistence::Gone),
         Err(error) => Err(error),
     }
 }
 
 /// Maps each object to the Argo CD or Flux object that applies it, if that object is live. Sends one request for each reconciler that is
 /// named. A reconciler that may not be read counts as live.
-pub(super) async fn live(
+pub(super) async fn find_live_reconcilers(
     cluster: &Cluster,
     kinds: &KindTable,
-    named: Vec<(ObjectKey, Reconciler)>,
+    named: Vec<(ObjectKey, GitOpsReconciler)>,
 ) -> Result<BTreeMap<ObjectKey, LiveReconciler>, EngineError> {
-    let is_served = |by: &Reconciler| kinds.preferred(by.kind.group, by.kind.kind).is_some();
+    let is_served = |by: &GitOpsReconciler| kinds.preferred(by.kind.group, by.kind.kind).is_some();
     // The tool may have been installed after the kinds were read.
     let now = match named.iter().all(|(_, by)| is_served(by)) {
         true => None,
         false => Some(cluster.kinds_now().await?),
     };
     let kinds = now.as_deref().unwrap_or(kinds);
-    let mut known: BTreeMap<Reconciler, Existence> = BTreeMap::new();
+    let mut known: BTreeMap<GitOpsReconciler, ReconcilerExistence> = BTreeMap::new();
     let mut found = BTreeMap::new();
     for (key, by) in named {
         let existence = match known.get(&by) {
             Some(existence) => existence.clone(),
             None => {
-                let existence = existence(&by, cluster, kinds).await?;
+                let existence = check_existence(&by, cluster, kinds).await?;
                 known.insert(by.clone(), existence.clone());
                 existence
             }
         };
         let (namespace, is_seen) = match existence {
-            Existence::Gone => continue,
-            Existence::Live(namespace) => (namespace, true),
-            Existence::Unknown => (by.namespace.clone(), false),
+            ReconcilerExistence::Gone => continue,
+            ReconcilerExistence::Live(namespace) => (namespace, true),
+            ReconcilerExistence::Unknown => (by.namespace.clone(), false),
         };
         found.entry(key).or_insert(LiveReconciler {
             reconciler: by,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::lock;
-use addons_plan::inventory::{Answer, Item};
+use addons_plan::inventory::{ApplyAnswer, InventoryItem};
 use common::api::installation::{Installed, InventoryObject, ObjectState};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
@@ -24,7 +24,7 @@ fn inventory(items: &[(&str, ObjectState, &str, &str)]) -> Inventory {
             ..InventoryObject::default()
         };
         let version = "v1".into();
-        (key(name), Item { version, object })
+        (key(name), InventoryItem { version, object })
     };
     Inventory {
         objects: items.iter().map(item).collect(),
@@ -71,7 +71,7 @@ fn recorded(pruned: bool) -> Inventory {
         ("foreign", "f", false),
         ("kept", "k", false),
     ] {
-        let answer = Answer {
+        let answer = ApplyAnswer {
             created,
             uid: uid.into(),
             generation: None,
@@ -79,7 +79,7 @@ fn recorded(pruned: bool) -> Inventory {
             fields: String::new(),
             only_recorded: false,
         };
-        recorded.applied(
+        recorded.record_applied(
             &key(name),
             &plan.exact.objects[&key(name)],
             &answer,
@@ -99,11 +99,11 @@ fn decided() -> Choices {
     }
 }
 
-fn ended(recorded: &Inventory, ending: &Ending) -> AddonInstallationStatus {
+fn ended(recorded: &Inventory, ending: &OperationEnding) -> AddonInstallationStatus {
     let now = Timestamp::UNIX_EPOCH;
-    let mut status = begun(None, &plan(), &decided(), now);
-    status.operation = Some(lock::operation("upgrade", "me", None, now));
-    end(&mut status, &plan(), recorded, ending, Some(3), "me", now);
+    let mut status = begin_status(None, &plan(), &decided(), now);
+    status.operation = Some(lock::new_operation("upgrade", "me", None, now));
+    end_status(&mut status, &plan(), recorded, ending, Some(3), "me", now);
     status
 }
 
@@ -131,7 +131,7 @@ fn condition_of(status: &AddonInstallationStatus, r#type: &str) -> String {
 
 #[test]
 fn an_operation_begins_with_everything_that_was_or_will_be_ours() {
-    let status = begun(None, &plan(), &decided(), Timestamp::UNIX_EPOCH);
+    let status = begin_status(None, &plan(), &decided(), Timestamp::UNIX_EPOCH);
     assert_eq!(status.choices, decided().to_record());
     assert_eq!(
         lines(&status),
@@ -142,7 +142,7 @@ fn an_operation_begins_with_everything_that_was_or_will_be_ours() {
             "old Owned o d1"
         ]
     );
-    assert_eq!(status.phase, Some(Phase::Progressing));
+    assert_eq!(status.phase, Some(InstallationPhase::Progressing));
     assert_eq!(condition_of(&status, "Progressing"), "True Upgrading");
     assert_eq!(status.installed, None, "not before it ended well");
 }
@@ -158,8 +158,8 @@ fn an_interrupted_operation_is_remembered_by_the_next_one() {
     let mut stored = AddonInstallationStatus::default();
     for count in [1, 2, 2] {
         let target = Some(target.clone());
-        stored.operation = Some(lock::operation("upgrade", "ann", target, now));
-        stored = begun(Some(&stored), &plan(), &Choices::default(), now);
+        stored.operation = Some(lock::new_operation("upgrade", "ann", target, now));
+        stored = begin_status(Some(&stored), &plan(), &Choices::default(), now);
         assert_eq!(stored.history.len(), count);
     }
     let line = &stored.history[0];
@@ -169,7 +169,7 @@ fn an_interrupted_operation_is_remembered_by_the_next_one() {
     // What was not locked was not interrupted.
     stored.operation = None;
     assert_eq!(
-        begun(Some(&stored), &plan(), &Choices::default(), now)
+        begin_status(Some(&stored), &plan(), &Choices::default(), now)
             .history
             .len(),
         2
@@ -184,7 +184,7 @@ fn a_release_waits_until_an_operation_removes_the_installation() {
         (Verb::Uninstall, conditions::CORE_RELEASE, false),
         (Verb::Upgrade, "PruneLimit", false),
     ] {
-        let asked = condition(
+        let asked = new_condition(
             conditions::NEEDS_CONFIRMATION,
             "True",
             reason,
@@ -196,9 +196,9 @@ fn a_release_waits_until_an_operation_removes_the_installation() {
             ..AddonInstallationStatus::default()
         };
         let plan = InstallationPlan { verb, ..plan() };
-        let status = begun(Some(&stored), &plan, &Choices::default(), now);
+        let status = begin_status(Some(&stored), &plan, &Choices::default(), now);
         assert_eq!(status.choices, None);
-        let still = conditions::raised(&status.conditions, conditions::NEEDS_CONFIRMATION);
+        let still = conditions::find_raised(&status.conditions, conditions::NEEDS_CONFIRMATION);
         assert_eq!(still.is_some(), is_asked, "{verb:?} {reason}");
     }
 }
@@ -216,7 +216,7 @@ fn a_done_operation_leaves_the_exact_inventory() {
     );
     assert_eq!(
         (status.phase, status.operation.is_none()),
-        (Some(Phase::Ready), true)
+        (Some(InstallationPhase::Ready), true)
     );
     assert_eq!(
         status.installed.map(|installed| installed.version),
@@ -229,7 +229,7 @@ fn a_done_operation_leaves_the_exact_inventory() {
 
 #[test]
 fn a_failed_operation_forgets_nothing() {
-    let ending = Ending::Failed {
+    let ending = OperationEnding::Failed {
         reason: "Failed",
         message: "web/ConfigMap kept: no".into(),
     };
@@ -245,7 +245,7 @@ fn a_failed_operation_forgets_nothing() {
     );
     assert_eq!(
         (status.phase, status.operation.is_none()),
-        (Some(Phase::Failed), true)
+        (Some(InstallationPhase::Failed), true)
     );
     assert_eq!(condition_of(&status, "Ready"), "False Failed");
     assert_eq!(condition_of(&status, "Stalled"), "True Failed");
@@ -257,7 +257,7 @@ fn a_failed_operation_forgets_nothing() {
 #[test]
 fn without_waiting_the_status_is_not_ready() {
     let status = ended(&recorded(true), &done(false));
-    assert_eq!(status.phase, Some(Phase::Installed));
+    assert_eq!(status.phase, Some(InstallationPhase::Installed));
     assert_eq!(condition_of(&status, "Ready"), "Unknown NotWaited");
 }
 
@@ -265,7 +265,7 @@ fn without_waiting_the_status_is_not_ready() {
 fn ended_often(
     status: &mut AddonInstallationStatus,
     verb: Verb,
-    ending: &Ending,
+    ending: &OperationEnding,
     version: impl Fn(u8) -> String,
 ) {
     for number in 0..12 {
@@ -276,13 +276,13 @@ fn ended_often(
         }
         let inventory = Inventory::default();
         let now = Timestamp::from_second(number.into()).unwrap();
-        end(status, &plan, &inventory, ending, None, "me", now);
+        end_status(status, &plan, &inventory, ending, None, "me", now);
     }
 }
 
-fn done(waited: bool) -> Ending {
+fn done(waited: bool) -> OperationEnding {
     let kept = BTreeSet::new();
-    Ending::Done { waited, kept }
+    OperationEnding::Done { waited, kept }
 }
 
 fn verbs(status: &AddonInstallationStatus) -> Vec<&str> {
@@ -315,13 +315,13 @@ fn a_failure_that_repeats_itself_has_two_lines() {
     let mut status = AddonInstallationStatus::default();
     let same = |_| "1.0.0".to_owned();
     ended_often(&mut status, Verb::Rollback, &done(true), same);
-    let failed = Ending::Failed {
+    let failed = OperationEnding::Failed {
         reason: "Failed",
         message: "web/ConfigMap web: no".to_owned(),
     };
     ended_often(&mut status, Verb::Upgrade, &failed, same);
     assert_eq!(verbs(&status), ["upgrade", "upgrade", "rollback"]);
-    let at = |line: &Revision| line.installed.at.as_ref().map(|at| at.0.as_second());
+    let at = |line: &HistoryEntry| line.installed.at.as_ref().map(|at| at.0.as_second());
     let times: Vec<_> = status.history.iter().map(at).collect();
     assert_eq!(times, [Some(11), Some(0), Some(0)]);
 }

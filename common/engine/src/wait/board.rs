@@ -10,35 +10,37 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use addons_plan::readiness::blocker::Blocker;
-use addons_plan::readiness::{Need, Readiness, Status, assess_gone, called_namespaces};
+use addons_plan::readiness::{
+    ContextNeed, Readiness, ReadinessStatus, assess_missing, called_namespaces,
+};
 use common::manifest::key::ObjectKey;
 
 use super::super::event::Event;
-use super::super::facts::Facts;
-use super::super::watch::Seen;
+use super::super::facts::ReadinessFacts;
+use super::super::watch::Observation;
 
 /// How long an object is pending before the cause is searched.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a deleted object may take to be recreated by its controller or by us.
-const COMES_AGAIN: Duration = Duration::from_secs(2);
+const RECREATION_TIME: Duration = Duration::from_secs(2);
 /// How long a found cause is valid.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// A [`Board`] that several futures of one task update.
-pub(super) struct Shared<'a> {
+pub(super) struct SharedBoard<'a> {
     board: Mutex<Board<'a>>,
     /// Notified when a fact has to be read.
-    pub(super) lacking: Notify,
+    pub(super) facts_missing: Notify,
     /// Notified when endpoints have to be read.
-    pub(super) calling: Notify,
+    pub(super) endpoints_missing: Notify,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> SharedBoard<'a> {
     pub(super) fn new(board: Board<'a>) -> Self {
         Self {
             board: Mutex::new(board),
-            lacking: Notify::new(),
-            calling: Notify::new(),
+            facts_missing: Notify::new(),
+            endpoints_missing: Notify::new(),
         }
     }
 
@@ -54,15 +56,15 @@ impl<'a> Shared<'a> {
     }
 
     /// Processes a watch event. Returns whether no object is pending.
-    pub(super) fn see(&self, seen: Seen, now: Timestamp) -> bool {
+    pub(super) fn process(&self, seen: Observation, now: Timestamp) -> bool {
         let mut board = self.lock();
-        let is_over = board.see(seen, now);
-        let lacks = board.lacks();
-        if lacks.contains(&Need::Endpoints) {
-            self.calling.notify_one();
+        let is_over = board.process(seen, now);
+        let lacks = board.missing_needs();
+        if lacks.contains(&ContextNeed::Endpoints) {
+            self.endpoints_missing.notify_one();
         }
         if !lacks.is_empty() {
-            self.lacking.notify_one();
+            self.facts_missing.notify_one();
         }
         is_over
     }
@@ -70,14 +72,14 @@ impl<'a> Shared<'a> {
 
 /// The state of the objects.
 pub(super) struct Board<'a> {
-    pub(super) entries: BTreeMap<&'a ObjectKey, Entry>,
-    pub(super) facts: Facts,
+    pub(super) entries: BTreeMap<&'a ObjectKey, BoardEntry>,
+    pub(super) facts: ReadinessFacts,
     /// Why the objects cannot be watched at the moment.
     pub(super) lost: Option<String>,
     events: &'a (dyn Fn(Event) + Send + Sync),
 }
 
-pub(super) struct Entry {
+pub(super) struct BoardEntry {
     /// The readiness that was reported, with the blocker's message.
     pub(super) readiness: Readiness,
     /// The message without the blocker's.
@@ -89,10 +91,10 @@ pub(super) struct Entry {
     gone_since: Option<Instant>,
     /// Whether its end is known although the watch did not show it.
     has_ended: bool,
-    told: bool,
+    is_reported: bool,
     /// When it was first found not to be ready.
     pending_since: Instant,
-    looked: Option<Instant>,
+    searched_at: Option<Instant>,
     blocker: Option<Blocker>,
 }
 
@@ -102,33 +104,33 @@ impl<'a> Board<'a> {
         events: &'a (dyn Fn(Event) + Send + Sync),
     ) -> Self {
         let begun = Instant::now();
-        let entry = || Entry {
-            readiness: assess_gone(None, false),
-            message: assess_gone(None, false).message,
+        let entry = || BoardEntry {
+            readiness: assess_missing(None, false),
+            message: assess_missing(None, false).message,
             object: None,
             is_there: false,
             gone_since: None,
             has_ended: false,
-            told: false,
+            is_reported: false,
             pending_since: begun,
-            looked: None,
+            searched_at: None,
             blocker: None,
         };
         Self {
             entries: keys.iter().map(|key| (*key, entry())).collect(),
-            facts: Facts::default(),
+            facts: ReadinessFacts::default(),
             lost: None,
             events,
         }
     }
 
     /// Processes a watch event. Returns whether no object is pending.
-    pub(super) fn see(&mut self, seen: Seen, now: Timestamp) -> bool {
+    pub(super) fn process(&mut self, seen: Observation, now: Timestamp) -> bool {
         self.lost = None;
         self.facts.begun.get_or_insert(now);
         match seen {
-            Seen::Listed(objects) => {
-                let there: BTreeSet<String> = objects.iter().filter_map(name).collect();
+            Observation::Listed(objects) => {
+                let there: BTreeSet<String> = objects.iter().filter_map(object_name).collect();
                 let gone: Vec<&ObjectKey> = self
                     .entries
                     .keys()
@@ -136,25 +138,25 @@ impl<'a> Board<'a> {
                     .copied()
                     .collect();
                 for key in gone {
-                    self.gone(key, None);
+                    self.process_deletion(key, None);
                 }
                 for object in objects {
-                    self.look_at(object, now);
+                    self.process_object(object, now);
                 }
             }
-            Seen::Changed(object) => self.look_at(object, now),
-            Seen::Deleted(object) => {
-                if let Some(key) = self.key(&object) {
-                    self.gone(key, Some(object));
+            Observation::Changed(object) => self.process_object(object, now),
+            Observation::Deleted(object) => {
+                if let Some(key) = self.find_key(&object) {
+                    self.process_deletion(key, Some(object));
                 }
             }
-            Seen::Lost(why) => self.lost = Some(why),
+            Observation::Lost(why) => self.lost = Some(why),
         }
         self.is_over()
     }
 
     /// Assesses objects again after time has passed or facts were read. Returns whether no object is pending.
-    pub(super) fn judge_again(&mut self, now: Timestamp) -> bool {
+    pub(super) fn reassess(&mut self, now: Timestamp) -> bool {
         let pending: Vec<&ObjectKey> = self
             .entries
             .iter()
@@ -166,16 +168,16 @@ impl<'a> Board<'a> {
                 .entries
                 .get(key)
                 .and_then(|entry| entry.object.as_ref());
-            if let Some(readiness) = object.and_then(|object| self.facts.judge(object, now)) {
-                self.judge(key, readiness);
+            if let Some(readiness) = object.and_then(|object| self.facts.assess(object, now)) {
+                self.set_readiness(key, readiness);
             }
         }
-        self.give_up_deleted();
+        self.fail_deleted();
         self.is_over()
     }
 
     /// Fails objects that were deleted during the wait and not recreated, because nothing in this operation creates them.
-    fn give_up_deleted(&mut self) {
+    fn fail_deleted(&mut self) {
         // The objects may exist, but cannot be watched.
         if self.lost.is_some() {
             return;
@@ -184,7 +186,7 @@ impl<'a> Board<'a> {
             let since = entry.gone_since;
             // A Job that was never seen may have ended; its events show it.
             let is_unseen_job = key.kind == "Job" && entry.object.is_none();
-            since.is_some_and(|since| since.elapsed() >= COMES_AGAIN)
+            since.is_some_and(|since| since.elapsed() >= RECREATION_TIME)
                 && !entry.is_there
                 && !entry.is_settled()
                 && !is_unseen_job
@@ -192,18 +194,18 @@ impl<'a> Board<'a> {
         let gone: Vec<&ObjectKey> = gone.map(|(key, _)| *key).collect();
         for key in gone {
             let readiness = Readiness {
-                status: Status::Failed,
+                status: ReadinessStatus::Failed,
                 message: "was deleted while it was waited for".to_owned(),
             };
-            self.judge(key, readiness);
+            self.set_readiness(key, readiness);
         }
     }
 
     /// Returns the facts that are missing for the readiness of the objects.
-    pub(super) fn lacks(&self) -> BTreeSet<Need> {
+    pub(super) fn missing_needs(&self) -> BTreeSet<ContextNeed> {
         let there = self.entries.values().filter(|entry| entry.is_there);
         there
-            .filter_map(|entry| self.facts.lacks(entry.object.as_ref()?))
+            .filter_map(|entry| self.facts.missing_need(entry.object.as_ref()?))
             .collect()
     }
 
@@ -217,69 +219,76 @@ impl<'a> Board<'a> {
     }
 
     /// Returns the object that has waited longest without a search for the cause, if a search is due.
-    pub(super) fn due(&self) -> Option<(ObjectKey, Value)> {
+    pub(super) fn next_to_search(&self) -> Option<(ObjectKey, Value)> {
         let due = self.entries.iter().filter(|(_, entry)| {
-            entry.told && !entry.is_settled() && entry.pending_since.elapsed() >= PATIENCE
+            entry.is_reported && !entry.is_settled() && entry.pending_since.elapsed() >= PATIENCE
         });
-        let due = due.filter(|(_, entry)| entry.needs_a_look());
-        let (key, entry) = due.min_by_key(|(_, entry)| entry.looked)?;
-        Some(((*key).clone(), entry.shown()))
+        let due = due.filter(|(_, entry)| entry.needs_search());
+        let (key, entry) = due.min_by_key(|(_, entry)| entry.searched_at)?;
+        Some(((*key).clone(), entry.existing_object()))
     }
 
     /// Returns a Job that does not exist and was never seen: its time to live may have ended before the first event.
-    pub(super) fn unseen_job(&self) -> Option<ObjectKey> {
+    pub(super) fn find_unseen_job(&self) -> Option<ObjectKey> {
         let mut unseen = self.entries.iter().filter(|(key, entry)| {
             let is_job = key.group == "batch" && key.kind == "Job";
-            is_job && entry.told && entry.object.is_none() && !entry.is_settled()
+            is_job && entry.is_reported && entry.object.is_none() && !entry.is_settled()
         });
-        let (key, _) = unseen.find(|(_, entry)| entry.needs_a_look())?;
+        let (key, _) = unseen.find(|(_, entry)| entry.needs_search())?;
         Some((*key).clone())
     }
 
     /// Records how such a Job ended, or that this is unknown.
-    pub(super) fn end(&mut self, key: &ObjectKey, end: Option<Readiness>) {
+    pub(super) fn record_job_end(&mut self, key: &ObjectKey, end: Option<Readiness>) {
         let Some((key, entry)) = self.entries.iter_mut().find(|(known, _)| **known == key) else {
             return;
         };
-        entry.looked = Some(Instant::now());
+        entry.searched_at = Some(Instant::now());
         if let Some(end) = end
             && entry.object.is_none()
         {
             entry.has_ended = true;
             let key = *key;
-            self.judge(key, end);
+            self.set_readiness(key, end);
         }
     }
 
     /// Records why an object does not get ready.
-    pub(super) fn explain(&mut self, key: &ObjectKey, blocker: Option<Blocker>, now: Timestamp) {
+    pub(super) fn record_blocker(
+        &mut self,
+        key: &ObjectKey,
+        blocker: Option<Blocker>,
+        now: Timestamp,
+    ) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        entry.looked = Some(Instant::now());
+        entry.searched_at = Some(Instant::now());
         entry.blocker = blocker;
-        self.judge_again(now);
+        self.reassess(now);
     }
 
-    fn look_at(&mut self, object: Value, now: Timestamp) {
-        let Some(key) = self.key(&object) else { return };
-        let verdict = self.facts.judge(&object, now);
+    fn process_object(&mut self, object: Value, now: Timestamp) {
+        let Some(key) = self.find_key(&object) else {
+            return;
+        };
+        let verdict = self.facts.assess(&object, now);
         if let Some(entry) = self.entries.get_mut(key) {
             entry.object = Some(object);
             entry.is_there = true;
             entry.gone_since = None;
-            if verdict.is_none() && !entry.told {
+            if verdict.is_none() && !entry.is_reported {
                 entry.readiness.message = "waiting: not yet looked at".to_owned();
                 entry.message.clone_from(&entry.readiness.message);
             }
         }
         if let Some(readiness) = verdict {
-            self.judge(key, readiness);
+            self.set_readiness(key, readiness);
         }
     }
 
     /// Processes a deletion. `last`: the last state of the object, if known.
-    fn gone(&mut self, key: &'a ObjectKey, last: Option<Value>) {
+    fn process_deletion(&mut self, key: &'a ObjectKey, last: Option<Value>) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -287,39 +296,42 @@ impl<'a> Board<'a> {
             return;
         }
         let readiness = match &last {
-            Some(last) => assess_gone(Some(last), true),
-            None => assess_gone(entry.object.as_ref(), false),
+            Some(last) => assess_missing(Some(last), true),
+            None => assess_missing(entry.object.as_ref(), false),
         };
         entry.is_there = false;
         entry.gone_since.get_or_insert_with(Instant::now);
         entry.object = last.or_else(|| entry.object.take());
         // A final result stays although the object is missing in the next list.
-        if !(entry.told && entry.is_settled() && readiness.status == Status::Current) {
-            self.judge(key, readiness);
+        if !(entry.is_reported
+            && entry.is_settled()
+            && readiness.status == ReadinessStatus::Current)
+        {
+            self.set_readiness(key, readiness);
         }
     }
 
-    fn judge(&mut self, key: &'a ObjectKey, mut readiness: Readiness) {
+    fn set_readiness(&mut self, key: &'a ObjectKey, mut readiness: Readiness) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
         // A failure is final: it was already reported.
-        if entry.told && entry.readiness.status == Status::Failed {
+        if entry.is_reported && entry.readiness.status == ReadinessStatus::Failed {
             return;
         }
-        if readiness.status == Status::Current {
+        if readiness.status == ReadinessStatus::Current {
             entry.blocker = None;
-            entry.looked = None;
-        } else if entry.told && entry.readiness.status == Status::Current {
+            entry.searched_at = None;
+        } else if entry.is_reported && entry.readiness.status == ReadinessStatus::Current {
             entry.pending_since = Instant::now();
         }
         entry.message.clone_from(&readiness.message);
         if let Some(blocker) = &entry.blocker
-            && readiness.status == Status::InProgress
+            && readiness.status == ReadinessStatus::InProgress
         {
             readiness.message = format!("{}; {}", readiness.message, blocker.message);
         }
-        if entry.told && entry.readiness == readiness {
+        if entry.is_reported && entry.readiness == readiness {
             return;
         }
         (self.events)(Event::Waiting {
@@ -327,28 +339,28 @@ impl<'a> Board<'a> {
             readiness: readiness.clone(),
         });
         entry.readiness = readiness;
-        entry.told = true;
+        entry.is_reported = true;
     }
 
-    fn key(&self, object: &Value) -> Option<&'a ObjectKey> {
+    fn find_key(&self, object: &Value) -> Option<&'a ObjectKey> {
         let name = object.pointer("/metadata/name")?.as_str()?;
         self.entries.keys().find(|key| key.name == name).copied()
     }
 
     fn is_over(&self) -> bool {
-        self.entries.values().all(Entry::is_settled)
+        self.entries.values().all(BoardEntry::is_settled)
     }
 }
 
-impl Entry {
+impl BoardEntry {
     /// Returns whether the cause should be searched: it never was, or long ago.
-    pub(super) fn needs_a_look(&self) -> bool {
-        self.looked
+    pub(super) fn needs_search(&self) -> bool {
+        self.searched_at
             .is_none_or(|looked| looked.elapsed() >= LOOK_AGAIN)
     }
 
     /// Returns the object; `Null` if it does not exist.
-    pub(super) fn shown(&self) -> Value {
+    pub(super) fn existing_object(&self) -> Value {
         let object = self.object.as_ref().filter(|_| self.is_there);
         object.cloned().unwrap_or(Value::Null)
     }
@@ -359,10 +371,13 @@ impl Entry {
     }
 
     fn is_settled(&self) -> bool {
-        matches!(self.readiness.status, Status::Current | Status::Failed)
+        matches!(
+            self.readiness.status,
+            ReadinessStatus::Current | ReadinessStatus::Failed
+        )
     }
 }
 
-fn name(object: &Value) -> Option<String> {
+fn object_name(object: &Value) -> Option<String> {
     Some(object.pointer("/metadata/name")?.as_str()?.to_owned())
 }

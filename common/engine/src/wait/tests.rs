@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::fake::{self, Reply};
+use super::super::fake::{self, FakeReply};
 use super::*;
 use addons_plan::readiness::blocker::Blocker;
 
@@ -57,21 +57,24 @@ fn a_board_reports_only_changes_and_ends_when_nothing_is_pending() {
     let keys = BTreeSet::from([&a, &b]);
     let mut board = Board::new(&keys, &events);
     let now = Timestamp::UNIX_EPOCH;
-    let mut see = |seen| board.see(seen, now);
-    assert!(!see(Seen::Listed(vec![
+    let mut see = |seen| board.process(seen, now);
+    assert!(!see(Observation::Listed(vec![
         deployment("a", 0),
         deployment("stranger", 0)
     ])));
-    assert!(!see(Seen::Changed(deployment("a", 0))));
-    assert!(!see(Seen::Changed(deployment("b", 1))));
-    assert!(see(Seen::Changed(deployment("a", 1))));
+    assert!(!see(Observation::Changed(deployment("a", 0))));
+    assert!(!see(Observation::Changed(deployment("b", 1))));
+    assert!(see(Observation::Changed(deployment("a", 1))));
     assert!(
-        !see(Seen::Deleted(deployment("b", 1))),
+        !see(Observation::Deleted(deployment("b", 1))),
         "ready, then gone, is not ready"
     );
-    assert!(!see(Seen::Lost("cut".to_owned())));
+    assert!(!see(Observation::Lost("cut".to_owned())));
     assert!(
-        see(Seen::Listed(vec![deployment("a", 1), deployment("b", 1)])),
+        see(Observation::Listed(vec![
+            deployment("a", 1),
+            deployment("b", 1)
+        ])),
         "made again, it counts again"
     );
     assert_eq!(
@@ -99,12 +102,12 @@ fn a_blocker_stands_behind_the_words_until_it_is_over() {
     let keys = BTreeSet::from([&a]);
     let mut board = Board::new(&keys, &events);
     let now = Timestamp::UNIX_EPOCH;
-    board.see(Seen::Listed(vec![deployment("a", 0)]), now);
-    assert!(board.due().is_none(), "no one looks at once");
+    board.process(Observation::Listed(vec![deployment("a", 0)]), now);
+    assert!(board.next_to_search().is_none(), "no one looks at once");
     let blocker = || Some(Blocker::new("pod a-1", "ImagePullBackOff", "no such image"));
-    board.explain(&a, blocker(), now);
-    board.explain(&a, blocker(), now);
-    board.see(Seen::Changed(deployment("a", 1)), now);
+    board.record_blocker(&a, blocker(), now);
+    board.record_blocker(&a, blocker(), now);
+    board.process(Observation::Changed(deployment("a", 1)), now);
     assert_eq!(
         *told.lock().unwrap(),
         [
@@ -125,13 +128,16 @@ fn a_verdict_that_lacks_a_fact_is_not_reported_before_it_is_known() {
     let made = json!({"apiVersion": "x.y/v1", "kind": "Widget",
         "metadata": {"name": "a", "creationTimestamp": "1970-01-01T00:00:00Z"}});
     let seconds = |seconds| Timestamp::from_second(seconds).unwrap();
-    assert!(!board.see(Seen::Listed(vec![made]), seconds(0)));
-    assert_eq!(board.lacks(), BTreeSet::from([Need::HasStatus]));
+    assert!(!board.process(Observation::Listed(vec![made]), seconds(0)));
+    assert_eq!(
+        board.missing_needs(),
+        BTreeSet::from([ContextNeed::HasStatus])
+    );
     assert!(told.lines().is_empty());
     board.facts.learn_has_status("x.y", "Widget", true);
-    assert!(!board.judge_again(seconds(0)));
-    assert!(!board.judge_again(seconds(9)));
-    assert!(board.judge_again(seconds(10)), "time alone ends the wait");
+    assert!(!board.reassess(seconds(0)));
+    assert!(!board.reassess(seconds(9)));
+    assert!(board.reassess(seconds(10)), "time alone ends the wait");
     assert_eq!(told.lines(), ["a InProgress", "a Current"]);
 }
 
@@ -144,11 +150,14 @@ fn a_job_that_its_time_to_live_deletes_is_not_missed() {
     let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
     for (seen, expected) in [
         // Its end is seen.
-        (Seen::Deleted(job(complete)), "a Current"),
+        (Observation::Deleted(job(complete)), "a Current"),
         // Its end fell between two watches.
-        (Seen::Listed(Vec::new()), "a Current"),
+        (Observation::Listed(Vec::new()), "a Current"),
         // Another client deleted it.
-        (Seen::Deleted(job(json!({"active": 1}))), "a InProgress"),
+        (
+            Observation::Deleted(job(json!({"active": 1}))),
+            "a InProgress",
+        ),
     ] {
         let told = Told::default();
         let events = |event| told.take(event);
@@ -156,13 +165,13 @@ fn a_job_that_its_time_to_live_deletes_is_not_missed() {
         let keys = BTreeSet::from([&a]);
         let mut board = Board::new(&keys, &events);
         let now = Timestamp::UNIX_EPOCH;
-        assert!(!board.see(Seen::Listed(vec![job(json!({"active": 1}))]), now));
-        let is_over = board.see(seen, now);
+        assert!(!board.process(Observation::Listed(vec![job(json!({"active": 1}))]), now));
+        let is_over = board.process(seen, now);
         assert_eq!(is_over, expected == "a Current");
         assert_eq!(told.lines().last().unwrap(), expected);
         if is_over {
             assert!(
-                board.see(Seen::Listed(Vec::new()), now),
+                board.process(Observation::Listed(Vec::new()), now),
                 "it stays done when it is still gone"
             );
         }
@@ -177,13 +186,13 @@ fn target() -> Target {
     }
 }
 
-fn list(version: &str, items: Value) -> Reply {
+fn list(version: &str, items: Value) -> FakeReply {
     let body =
         json!({"kind": "DeploymentList", "metadata": {"resourceVersion": version}, "items": items});
     Some((200, &[], body))
 }
 
-fn event(kind: &str, object: Value) -> Reply {
+fn event(kind: &str, object: Value) -> FakeReply {
     Some((200, &[], json!({"type": kind, "object": object})))
 }
 
@@ -194,7 +203,7 @@ fn status(code: u16) -> Value {
 /// Runs a wait for one Deployment against these responses; returns what is pending, what was reported, and the requests (`list`,
 /// `watch VERSION`).
 async fn run(
-    replies: Vec<Reply>,
+    replies: Vec<FakeReply>,
     seconds: u64,
 ) -> (Vec<(ObjectKey, Readiness)>, Vec<String>, Vec<String>) {
     let (cluster, asked) = fake::cluster(replies);
@@ -279,7 +288,7 @@ async fn a_wait_ends_whatever_the_server_does() {
     // It is never seen again.
     let (pending, _, _) = run(vec![list("5", json!([deployment("a", 0)]))], 1).await;
     let (_, readiness) = &pending[0];
-    assert_eq!(readiness.status, Status::InProgress);
+    assert_eq!(readiness.status, ReadinessStatus::InProgress);
     assert!(
         readiness.message.contains("cannot be seen"),
         "{}",
@@ -290,7 +299,7 @@ async fn a_wait_ends_whatever_the_server_does() {
         "deployments.apps is forbidden: User \"bob\" cannot list resource \"deployments\"";
     let forbidden = json!({"kind": "Status", "status": "Failure", "message": message, "code": 403});
     let (pending, _, asked) = run(vec![Some((403, &[], forbidden))], 30).await;
-    assert_eq!(pending[0].1.status, Status::Unknown);
+    assert_eq!(pending[0].1.status, ReadinessStatus::Unknown);
     assert_eq!(asked, ["list"]);
 }
 
@@ -305,7 +314,7 @@ async fn what_is_deleted_while_it_is_waited_for_fails_at_once() {
     let begun = Instant::now();
     let (pending, told, _) = run(replies, 60).await;
     let (_, readiness) = &pending[0];
-    assert_eq!(readiness.status, Status::Failed);
+    assert_eq!(readiness.status, ReadinessStatus::Failed);
     assert_eq!(readiness.message, "was deleted while it was waited for");
     assert_eq!(told.last().unwrap(), "a Failed");
     assert!(begun.elapsed() < Duration::from_secs(30));

@@ -16,12 +16,12 @@ use common::entrance::{self, MAX_DEPTH};
 
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, classify};
-use super::super::limits::{LARGEST_ANSWER, Limits};
-use super::super::request::Call;
+use super::super::limits::{LARGEST_ANSWER, ServerLimits};
+use super::super::request::ApiCall;
 
 /// An open watch.
-pub(super) struct Events<'a> {
-    call: &'a Call,
+pub(super) struct WatchEvents<'a> {
+    call: &'a ApiCall,
     server: &'a str,
     body: Body,
     /// The bytes of the body that are not processed yet.
@@ -32,15 +32,15 @@ pub(super) struct Events<'a> {
     searched: usize,
     /// Maximum length of a line in bytes.
     longest: usize,
-    limits: Option<&'a Limits>,
+    limits: Option<&'a ServerLimits>,
 }
 
-impl<'a> Events<'a> {
+impl<'a> WatchEvents<'a> {
     /// Opens the watch.
     ///
     /// # Errors
     /// Those of the request.
-    pub(super) async fn open(cluster: &'a Cluster, call: &'a Call) -> Result<Self, EngineError> {
+    pub(super) async fn open(cluster: &'a Cluster, call: &'a ApiCall) -> Result<Self, EngineError> {
         let failed = |error| classify::watch_error(call, &cluster.server, error);
         let mut request = call.request(Body::empty())?;
         // Kubernetes 1.37 compresses each event separately, and the client decompresses only the first.
@@ -54,7 +54,7 @@ impl<'a> Events<'a> {
             let body = Limited::new(body, longest).collect().await;
             let body = body.map_err(|error| failed(kube::Error::Service(error)))?;
             let (code, body) = (parts.status.as_u16(), body.to_bytes());
-            return Err(classify::error(call, &cluster.server, code, &body));
+            return Err(classify::from_response(call, &cluster.server, code, &body));
         }
         Ok(Self {
             limits,
@@ -62,7 +62,7 @@ impl<'a> Events<'a> {
         })
     }
 
-    fn new(call: &'a Call, server: &'a str, body: Body, longest: usize) -> Self {
+    fn new(call: &'a ApiCall, server: &'a str, body: Body, longest: usize) -> Self {
         Self {
             call,
             server,
@@ -82,7 +82,7 @@ impl<'a> Events<'a> {
             if let Some(at) = unknown.iter().position(|byte| *byte == b'\n') {
                 let end = self.searched + at;
                 let line = self.read.get(self.begin..end).unwrap_or_default();
-                let event = self.event(line);
+                let event = self.parse_event(line);
                 (self.begin, self.searched) = (end + 1, end + 1);
                 match event {
                     Some(event) => return Some(event),
@@ -108,30 +108,30 @@ impl<'a> Events<'a> {
                     self.body = Body::empty();
                     self.searched = 0;
                     let last = std::mem::take(&mut self.read);
-                    return self.event(&last);
+                    return self.parse_event(&last);
                 }
             }
         }
     }
 
     /// Parses a line; `None` for an incomplete or empty one.
-    fn event(&self, line: &[u8]) -> Option<Result<WatchEvent<Value>, EngineError>> {
+    fn parse_event(&self, line: &[u8]) -> Option<Result<WatchEvent<Value>, EngineError>> {
         #[derive(Deserialize)]
-        struct Event<'a> {
+        struct RawWatchEvent<'a> {
             #[serde(borrow)]
             r#type: Cow<'a, str>,
             #[serde(borrow)]
             object: &'a RawValue,
         }
         if let Some(Err(too_much)) = self.limits.map(|limits| limits.check(line)) {
-            return Some(Err(too_much.error(&self.call.object)));
+            return Some(Err(too_much.into_error(&self.call.object)));
         }
-        let read = entrance::outline::<Event<'_>>(line).and_then(|event| {
+        let read = entrance::read_outline::<RawWatchEvent<'_>>(line).and_then(|event| {
             let text = event.object.get();
             match event.r#type.as_ref() {
-                "ADDED" => entrance::object(text).map(WatchEvent::Added),
-                "MODIFIED" => entrance::object(text).map(WatchEvent::Modified),
-                "DELETED" => entrance::object(text).map(WatchEvent::Deleted),
+                "ADDED" => entrance::read_object(text).map(WatchEvent::Added),
+                "MODIFIED" => entrance::read_object(text).map(WatchEvent::Modified),
+                "DELETED" => entrance::read_object(text).map(WatchEvent::Deleted),
                 "BOOKMARK" => entrance::from_str(text).map(WatchEvent::Bookmark),
                 _ => entrance::from_str::<Status>(text).map(|it| WatchEvent::Error(it.boxed())),
             }
@@ -144,7 +144,7 @@ impl<'a> Events<'a> {
         let error = match entrance::from_slice::<Status>(line) {
             Ok(status) => kube::Error::Api(status.boxed()),
             Err(_) => {
-                let why = entrance::reason(line, &error, MAX_DEPTH);
+                let why = entrance::describe_refusal(line, &error, MAX_DEPTH);
                 kube::Error::SerdeError(serde_json::Error::custom(why))
             }
         };
@@ -161,9 +161,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_is_read_line_by_line_and_no_line_is_endless() {
-        let call = Call::path("/x", JSON);
+        let call = ApiCall::path("/x", JSON);
         let open =
-            |text: String| Events::new(&call, "https://c", Body::from(text.into_bytes()), 100);
+            |text: String| WatchEvents::new(&call, "https://c", Body::from(text.into_bytes()), 100);
         for (text, expected) in [
             (format!("{LINE}\n\n{LINE}\n"), 2),
             (format!("{LINE}\n{LINE}"), 2),

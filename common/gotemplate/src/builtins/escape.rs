@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::print;
-use crate::function::{Arguments, Context, FunctionResult};
+use crate::function::{Arguments, FunctionContext, FunctionResult};
 use crate::value::Value;
 use crate::value::format::is_printable;
 
-pub(super) fn html(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+pub(super) fn html(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     escape(arguments, |out, c| match c {
         '\0' => out.push('\u{fffd}'),
         '"' => out.push_str("&#34;"),
@@ -19,7 +19,7 @@ pub(super) fn html(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult 
     })
 }
 
-pub(super) fn js(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+pub(super) fn js(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     escape(arguments, |out, c| match c {
         '\\' => out.push_str("\\\\"),
         '\'' => out.push_str("\\'"),
@@ -37,7 +37,7 @@ fn unicode(out: &mut String, c: char) {
 }
 
 /// Go's `url.QueryEscape`.
-pub(super) fn urlquery(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+pub(super) fn urlquery(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     escape(arguments, |out, c| match c {
         ' ' => out.push('+'),
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' | '~' => out.push(c),

@@ -1,10 +1,10 @@
 //! `index`, `slice` and `len`.
 
-use crate::function::{Arguments, Context, FunctionError, FunctionResult};
-use crate::value::{List, Value};
+use crate::function::{Arguments, FunctionContext, FunctionError, FunctionResult};
+use crate::value::{ListValue, Value};
 
 /// `index x 1 "a"` is `x[1]["a"]`. A missing key gives the zero value of the dict's element type.
-pub(super) fn index(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+pub(super) fn index(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     let mut item = arguments.value(0).clone();
     if matches!(item, Value::Nil) {
         return Err("index of untyped nil".into());
@@ -38,7 +38,7 @@ pub(super) fn index(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult
 }
 
 /// `slice x 1 2` is `x[1:2]`. A third number is the capacity in Go, and only checked here.
-pub(super) fn slice(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+pub(super) fn slice(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     let item = arguments.value(0).follow();
     let indexes = arguments.rest(1);
     if indexes.len() > 3 {
@@ -71,14 +71,14 @@ pub(super) fn slice(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult
         }
         Value::List(list) => {
             let items = list.get(from..to).unwrap_or_default().to_vec();
-            Ok(Value::List(List::new(list.element(), items)))
+            Ok(Value::List(ListValue::new(list.element(), items)))
         }
         _ => Ok(Value::Nil),
     }
 }
 
 /// `len x`; the length of a text is in bytes.
-pub(super) fn length(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+pub(super) fn length(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
     let length = match arguments.value(0).follow() {
         Value::Text(text) => text.len(),
         Value::List(list) => list.len(),

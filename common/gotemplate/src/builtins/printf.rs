@@ -1,14 +1,14 @@
 //! `printf`: fmt/print.go. `%p`, and `%b` and `%x` of floats, are not supported and print as unknown verbs.
 
-use crate::function::{Arguments, Context, FunctionError, FunctionResult};
+use crate::function::{Arguments, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Value;
-use crate::value::format::Format;
+use crate::value::format::FormatFlags;
 
 /// Larger widths and precisions are ignored.
 const MAX_NUMBER: usize = 1_000_000;
 
-pub(super) fn printf(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
-    let mut printer = Printer {
+pub(super) fn printf(_: &mut FunctionContext, arguments: Arguments<'_>) -> FunctionResult {
+    let mut printer = FormatPrinter {
         rest: arguments.text(0)?,
         arguments: arguments.rest(1),
         next: 0,
@@ -21,7 +21,7 @@ pub(super) fn printf(_: &mut Context, arguments: Arguments<'_>) -> FunctionResul
     Ok(Value::text(printer.out))
 }
 
-struct Printer<'a> {
+struct FormatPrinter<'a> {
     /// The rest of the format.
     rest: &'a str,
     arguments: &'a [Value],
@@ -36,12 +36,12 @@ struct Printer<'a> {
     out: String,
 }
 
-impl<'a> Printer<'a> {
+impl<'a> FormatPrinter<'a> {
     fn print(&mut self) -> Result<(), FunctionError> {
         while let Some((before, after)) = self.rest.split_once('%') {
             self.out.push_str(before);
             self.rest = after;
-            self.verb()?;
+            self.print_verb()?;
         }
         self.out.push_str(self.rest);
         if self.reordered || self.next >= self.arguments.len() {
@@ -52,16 +52,16 @@ impl<'a> Printer<'a> {
             if index > 0 {
                 self.out.push_str(", ");
             }
-            value.print_with_type(&mut self.out, &Format::default())?;
+            value.print_with_type(&mut self.out, &FormatFlags::default())?;
         }
         self.out.push(')');
         Ok(())
     }
 
     /// Reads and prints one verb with its flags, after the `%`.
-    fn verb(&mut self) -> Result<(), FunctionError> {
+    fn print_verb(&mut self) -> Result<(), FunctionError> {
         self.good_index = true;
-        let mut format = Format::default();
+        let mut format = FormatFlags::default();
         while let Some(flag) = self.rest.chars().next() {
             match flag {
                 '#' => format.sharp = true,
@@ -73,17 +73,17 @@ impl<'a> Printer<'a> {
             }
             self.skip(1);
         }
-        let mut indexed = self.index();
-        format.width = self.star_or_number(&mut indexed, &mut format, "%!(BADWIDTH)");
+        let mut indexed = self.read_index();
+        format.width = self.read_number(&mut indexed, &mut format, "%!(BADWIDTH)");
         if self.rest.starts_with('.') && self.rest.len() > 1 {
             self.skip(1);
             if indexed {
                 self.good_index = false;
             }
-            indexed = self.index();
-            let mut unused = Format::default();
+            indexed = self.read_index();
+            let mut unused = FormatFlags::default();
             let is_star = self.rest.starts_with('*');
-            let precision = self.star_or_number(&mut indexed, &mut unused, "%!(BADPREC)");
+            let precision = self.read_number(&mut indexed, &mut unused, "%!(BADPREC)");
             format.precision = match precision {
                 // A negative argument counts as no precision, a missing number as 0.
                 Some(_) if unused.minus => {
@@ -95,7 +95,7 @@ impl<'a> Printer<'a> {
             };
         }
         if !indexed {
-            self.index();
+            self.read_index();
         }
         let Some(verb) = self.rest.chars().next() else {
             self.out.push_str("%!(NOVERB)");
@@ -126,7 +126,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Reads `[2]`, the number of the next argument.
-    fn index(&mut self) -> bool {
+    fn read_index(&mut self) -> bool {
         let Some(after) = self.rest.strip_prefix('[') else {
             return false;
         };
@@ -156,10 +156,10 @@ impl<'a> Printer<'a> {
     }
 
     /// Reads `12`, or `*` for the value of the next argument; a negative value sets `minus`.
-    fn star_or_number(
+    fn read_number(
         &mut self,
         indexed: &mut bool,
-        format: &mut Format,
+        format: &mut FormatFlags,
         bad: &str,
     ) -> Option<usize> {
         if self.rest.starts_with('*') {

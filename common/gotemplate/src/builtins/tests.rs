@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::value::Value;
-use crate::{Options, Template, render};
+use crate::{TemplateFile, TemplateOptions, render};
 
 /// The output of Go 1.26 for these templates, where `.l2` was a []string.
 const OF_GO: &[(&str, &str)] = &[
@@ -129,8 +129,8 @@ fn functions_print_what_go_prints() {
     let data = Value::try_from(&data).unwrap();
     let mut wrong = Vec::new();
     for (text, expect) in OF_GO {
-        let template = Template { name: "t", text };
-        let rendered = render(&[template], data.clone(), &Options::default());
+        let template = TemplateFile { name: "t", text };
+        let rendered = render(&[template], data.clone(), &TemplateOptions::default());
         let found = rendered.map_or_else(|error| error.to_string(), |rendered| rendered.text);
         if found != *expect {
             wrong.push(format!("{text}\n  {found}\n  {expect}"));
@@ -159,11 +159,11 @@ fn large_widths_and_precisions_are_filled_up() {
         for number in [65_536, 1_000_000] {
             let format = format.replace("NUMBER", &number.to_string());
             let text = format!("{{{{ printf \"{format}\" {argument} }}}}");
-            let template = Template {
+            let template = TemplateFile {
                 name: "t",
                 text: &text,
             };
-            let rendered = render(&[template], Value::Nil, &Options::default()).unwrap();
+            let rendered = render(&[template], Value::Nil, &TemplateOptions::default()).unwrap();
             let found = rendered.text;
             let rest: String = found.chars().filter(|c| *c != filler).collect();
             let is_general = format.ends_with('g');

@@ -1,23 +1,23 @@
 //! Calls functions. The number and the types of arguments are checked as Go does, before the function runs.
 
-use super::evaluate::Application;
-use super::{Execution, Outcome};
+use super::evaluate::Invocation;
+use super::{Execution, ExecutionResult};
 use crate::function::{Arguments, Function, FunctionError};
-use crate::tree::{Operand, Term};
-use crate::value::{List, Type, Value};
+use crate::tree::{Operand, OperandKind};
+use crate::value::{ListValue, Type, Value};
 
 /// Size of a list item.
 const ITEM: usize = size_of::<Value>();
 
 impl<'t, 'a> Execution<'t, 'a> {
     /// Calls the function `name`. `and` and `or` evaluate only the arguments that they need.
-    pub(super) fn function(
+    pub(super) fn call_function(
         &mut self,
         dot: &Value,
         name: &'t str,
         function: &'t Function<'a>,
-        application: Application<'t, 'a>,
-    ) -> Outcome<Value> {
+        application: Invocation<'t, 'a>,
+    ) -> ExecutionResult<Value> {
         let until = match name {
             "and" => false,
             "or" => true,
@@ -30,7 +30,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
         let mut value = Value::Missing;
         for argument in application.arguments {
-            value = self.operand(dot, argument)?;
+            value = self.evaluate_operand(dot, argument)?;
             if value.truth() == until {
                 return Ok(value);
             }
@@ -45,9 +45,9 @@ impl<'t, 'a> Execution<'t, 'a> {
         name: &str,
         function: &'t Function<'_>,
         receiver: Option<Value>,
-        application: Application<'t, 'a>,
-    ) -> Outcome<Value> {
-        let Application {
+        application: Invocation<'t, 'a>,
+    ) -> ExecutionResult<Value> {
+        let Invocation {
             operand,
             whole,
             arguments,
@@ -66,27 +66,32 @@ impl<'t, 'a> Execution<'t, 'a> {
         let mut values = Vec::with_capacity(bound + given);
         values.extend(receiver);
         for argument in arguments {
-            let parameter = parameter(function, values.len());
-            values.push(self.argument(dot, parameter, argument)?);
+            let parameter = parameter_type(function, values.len());
+            values.push(self.evaluate_argument(dot, parameter, argument)?);
         }
         if let Some(last) = last {
-            let fitted = fit(last, parameter(function, values.len()));
+            let fitted = check_type(last, parameter_type(function, values.len()));
             let fitted = fitted.map_err(|problem| self.fail(operand.at, operand, problem));
             values.push(fitted?);
         }
-        self.run(function, &values).map_err(|error| {
+        self.run_function(function, &values).map_err(|error| {
             let problem = format!("error calling {name}: {error}");
             self.fail(operand.at, whole, problem)
         })
     }
 
     /// Runs the code of a function. The texts that it reads and its result count against the limits.
-    fn run(&mut self, function: &Function<'_>, values: &[Value]) -> Result<Value, FunctionError> {
+    fn run_function(
+        &mut self,
+        function: &Function<'_>,
+        values: &[Value],
+    ) -> Result<Value, FunctionError> {
         let read = values.iter().map(|value| match value {
             Value::Text(text) => text.len(),
             _ => 0,
         });
-        self.context.work(read.fold(0, usize::saturating_add))?;
+        self.context
+            .count_work(read.fold(0, usize::saturating_add))?;
         let value = (function.code)(&mut self.context, Arguments::new(values))?;
         self.context.reserve(match &value {
             Value::Text(text) => text.len(),
@@ -97,59 +102,61 @@ impl<'t, 'a> Execution<'t, 'a> {
     }
 
     /// Evaluates an argument: a constant is converted to the parameter's type, any other value must already have it.
-    fn argument(
+    fn evaluate_argument(
         &mut self,
         dot: &Value,
         parameter: Type,
         argument: &'t Operand<'a>,
-    ) -> Outcome<Value> {
+    ) -> ExecutionResult<Value> {
         let fitted = match &argument.term {
-            Term::Nil => nil(parameter).ok_or_else(|| format!("cannot assign nil to {parameter}")),
-            Term::Bool(_) | Term::Number(_) | Term::Text(..) => {
+            OperandKind::Nil => {
+                nil_value(parameter).ok_or_else(|| format!("cannot assign nil to {parameter}"))
+            }
+            OperandKind::Bool(_) | OperandKind::Number(_) | OperandKind::Text(..) => {
                 if parameter == Type::Any {
-                    return self.operand(dot, argument);
+                    return self.evaluate_operand(dot, argument);
                 }
-                constant(&argument.term, parameter)
+                convert_constant(&argument.term, parameter)
                     .ok_or_else(|| format!("expected {parameter}; found {argument}"))
             }
-            _ => fit(self.operand(dot, argument)?, parameter),
+            _ => check_type(self.evaluate_operand(dot, argument)?, parameter),
         };
         fitted.map_err(|problem| self.fail(argument.at, argument, problem))
     }
 }
 
 /// Returns the type of argument number `index`.
-fn parameter(function: &Function<'_>, index: usize) -> Type {
+fn parameter_type(function: &Function<'_>, index: usize) -> Type {
     let fixed = function.parameters.get(index).copied();
     fixed.or(function.rest).unwrap_or(Type::Any)
 }
 
 /// Converts a constant to the parameter's type.
-fn constant(term: &Term<'_>, parameter: Type) -> Option<Value> {
+fn convert_constant(term: &OperandKind<'_>, parameter: Type) -> Option<Value> {
     match (parameter, term) {
-        (Type::Bool, Term::Bool(value)) => Some(Value::Bool(*value)),
-        (Type::Text, Term::Text(text, _)) => Some(Value::Text(text.clone())),
-        (Type::Int, Term::Number(number)) => number.int.map(Value::Int),
-        (Type::Int64, Term::Number(number)) => number.int.map(Value::Int64),
-        (Type::Float, Term::Number(number)) => number.float.map(Value::Float),
+        (Type::Bool, OperandKind::Bool(value)) => Some(Value::Bool(*value)),
+        (Type::Text, OperandKind::Text(text, _)) => Some(Value::Text(text.clone())),
+        (Type::Int, OperandKind::Number(number)) => number.int.map(Value::Int),
+        (Type::Int64, OperandKind::Number(number)) => number.int.map(Value::Int64),
+        (Type::Float, OperandKind::Number(number)) => number.float.map(Value::Float),
         _ => None,
     }
 }
 
 /// Returns the value of a parameter for nil, or `None` if its type has no nil. A nil map reads as an empty one and cannot be set.
-fn nil(parameter: Type) -> Option<Value> {
+fn nil_value(parameter: Type) -> Option<Value> {
     match parameter {
         Type::Any | Type::Dict(_) | Type::Version => Some(Value::Nil),
-        Type::List(element) => Some(Value::List(List::new(element, Vec::new()))),
+        Type::List(element) => Some(Value::List(ListValue::new(element, Vec::new()))),
         _ => None,
     }
 }
 
 /// Checks that a value has the parameter's type. A pointer to that type is followed.
-fn fit(value: Value, parameter: Type) -> Result<Value, String> {
+fn check_type(value: Value, parameter: Type) -> Result<Value, String> {
     match &value {
         Value::Missing => {
-            nil(parameter).ok_or_else(|| format!("invalid value; expected {parameter}"))
+            nil_value(parameter).ok_or_else(|| format!("invalid value; expected {parameter}"))
         }
         _ if parameter == Type::Any || value.type_of() == Some(parameter) => Ok(value),
         Value::Pointer(pointer) if *pointer.to() == parameter && !value.is_nil() => {

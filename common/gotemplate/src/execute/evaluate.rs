@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::{Execution, Outcome};
-use crate::tree::{Command, Number, Operand, Pipeline, Term};
+use super::{Execution, ExecutionResult};
+use crate::tree::{NumberConstant, Operand, OperandKind, Pipeline, PipelineCommand};
 use crate::value::Value;
 
 /// An operand with its arguments.
-pub(super) struct Application<'t, 'a> {
+pub(super) struct Invocation<'t, 'a> {
     pub operand: &'t Operand<'a>,
     /// The command that begins with the operand, for messages.
     pub whole: &'t dyn fmt::Display,
@@ -16,7 +16,7 @@ pub(super) struct Application<'t, 'a> {
     pub last: Option<Value>,
 }
 
-impl Application<'_, '_> {
+impl Invocation<'_, '_> {
     pub(super) fn has_arguments(&self) -> bool {
         !self.arguments.is_empty() || self.last.is_some()
     }
@@ -24,74 +24,84 @@ impl Application<'_, '_> {
 
 impl<'t, 'a> Execution<'t, 'a> {
     /// Evaluates a command; `last` is the result of the previous command.
-    pub(super) fn command(
+    pub(super) fn evaluate_command(
         &mut self,
         dot: &Value,
-        command: &'t Command<'a>,
+        command: &'t PipelineCommand<'a>,
         last: Option<Value>,
-    ) -> Outcome<Value> {
+    ) -> ExecutionResult<Value> {
         let operand = &command.first;
-        let application = Application {
+        let application = Invocation {
             operand,
             whole: command,
             arguments: &command.arguments,
             last,
         };
-        if matches!(operand.term, Term::Nil) && !application.has_arguments() {
+        if matches!(operand.term, OperandKind::Nil) && !application.has_arguments() {
             return Err(self.fail(operand.at, operand, "nil is not a command".to_owned()));
         }
-        self.apply(dot, application)
+        self.invoke(dot, application)
     }
 
     /// Evaluates an operand without arguments, where a value of any type is allowed.
-    pub(super) fn operand(&mut self, dot: &Value, operand: &'t Operand<'a>) -> Outcome<Value> {
-        let application = Application {
+    pub(super) fn evaluate_operand(
+        &mut self,
+        dot: &Value,
+        operand: &'t Operand<'a>,
+    ) -> ExecutionResult<Value> {
+        let application = Invocation {
             operand,
             whole: operand,
             arguments: &[],
             last: None,
         };
-        self.apply(dot, application)
+        self.invoke(dot, application)
     }
 
-    fn apply(&mut self, dot: &Value, application: Application<'t, 'a>) -> Outcome<Value> {
+    fn invoke(&mut self, dot: &Value, application: Invocation<'t, 'a>) -> ExecutionResult<Value> {
         let operand = application.operand;
         match &operand.term {
-            Term::Function(name, function) => self.function(dot, name, function, application),
-            Term::Field(path) => self.fields(dot, dot, path, application),
-            Term::Chain(first, path) => {
-                let receiver = self.operand(dot, first)?;
-                self.fields(dot, &receiver, path, application)
+            OperandKind::Function(name, function) => {
+                self.call_function(dot, name, function, application)
             }
-            Term::Variable(name, path) if !path.is_empty() => {
-                let receiver = self.variable(operand, name)?;
-                self.fields(dot, &receiver, path, application)
+            OperandKind::Field(path) => self.follow_path(dot, dot, path, application),
+            OperandKind::Chain(first, path) => {
+                let receiver = self.evaluate_operand(dot, first)?;
+                self.follow_path(dot, &receiver, path, application)
+            }
+            OperandKind::Variable(name, path) if !path.is_empty() => {
+                let receiver = self.find_variable(operand, name)?;
+                self.follow_path(dot, &receiver, path, application)
             }
             _ if application.has_arguments() => {
                 let problem = format!("can't give argument to non-function {operand}");
                 Err(self.fail(operand.at, operand, problem))
             }
-            Term::Variable(name, _) => self.variable(operand, name),
-            Term::Pipeline(pipeline) => self.pipeline(dot, pipeline),
-            Term::Dot => Ok(dot.clone()),
-            Term::Nil => Ok(Value::Nil),
-            Term::Bool(value) => Ok(Value::Bool(*value)),
-            Term::Text(text, _) => Ok(Value::Text(text.clone())),
-            Term::Number(number) => self.number(operand, number),
+            OperandKind::Variable(name, _) => self.find_variable(operand, name),
+            OperandKind::Pipeline(pipeline) => self.evaluate_pipeline(dot, pipeline),
+            OperandKind::Dot => Ok(dot.clone()),
+            OperandKind::Nil => Ok(Value::Nil),
+            OperandKind::Bool(value) => Ok(Value::Bool(*value)),
+            OperandKind::Text(text, _) => Ok(Value::Text(text.clone())),
+            OperandKind::Number(number) => self.evaluate_number(operand, number),
         }
     }
 
     /// Returns the value of a number whose type follows from its spelling alone.
-    fn number(&self, operand: &Operand<'_>, number: &Number<'_>) -> Outcome<Value> {
+    fn evaluate_number(
+        &self,
+        operand: &Operand<'_>,
+        number: &NumberConstant<'_>,
+    ) -> ExecutionResult<Value> {
         match number {
-            Number {
+            NumberConstant {
                 complex: Some((real, imaginary)),
                 ..
             } => Ok(Value::Complex(*real, *imaginary)),
-            Number {
+            NumberConstant {
                 float: Some(float), ..
             } if number.is_float() => Ok(Value::Float(*float)),
-            Number { int: Some(int), .. } => Ok(Value::Int(*int)),
+            NumberConstant { int: Some(int), .. } => Ok(Value::Int(*int)),
             _ => {
                 let problem = format!("{} overflows int", number.text);
                 Err(self.fail(operand.at, operand, problem))
@@ -99,7 +109,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
     }
 
-    fn variable(&mut self, operand: &Operand<'_>, name: &str) -> Outcome<Value> {
+    fn find_variable(&mut self, operand: &Operand<'_>, name: &str) -> ExecutionResult<Value> {
         let mut declared = self.variables.iter().rev().enumerate();
         let Some((distance, (_, value))) = declared.find(|(_, (declared, _))| *declared == name)
         else {
@@ -115,7 +125,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         pipeline: &Pipeline<'_>,
         name: &str,
         value: Value,
-    ) -> Outcome<()> {
+    ) -> ExecutionResult<()> {
         let mut declared = self.variables.iter_mut().rev().enumerate();
         let Some((distance, (_, slot))) = declared.find(|(_, (declared, _))| *declared == name)
         else {
@@ -132,9 +142,9 @@ impl<'t, 'a> Execution<'t, 'a> {
         bytes: usize,
         at: usize,
         action: impl fmt::Display,
-    ) -> Outcome<()> {
+    ) -> ExecutionResult<()> {
         self.context
-            .work(bytes)
+            .count_work(bytes)
             .map_err(|error| self.failed(at, action, &error))
     }
 }

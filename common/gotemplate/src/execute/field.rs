@@ -2,46 +2,46 @@
 
 use std::borrow::Cow;
 
-use super::evaluate::Application;
-use super::method::method;
-use super::{Execution, Outcome};
+use super::evaluate::Invocation;
+use super::method::find_method;
+use super::{Execution, ExecutionResult};
 use crate::value::Value;
 
 impl<'t, 'a> Execution<'t, 'a> {
     /// Follows `path` from `receiver`. The last name may be a method, which gets the arguments.
-    pub(super) fn fields(
+    pub(super) fn follow_path(
         &mut self,
         dot: &Value,
         receiver: &Value,
         path: &'t [&'a str],
-        application: Application<'t, 'a>,
-    ) -> Outcome<Value> {
+        application: Invocation<'t, 'a>,
+    ) -> ExecutionResult<Value> {
         let Some((name, between)) = path.split_last() else {
             return Ok(receiver.clone());
         };
         let mut receiver = Cow::Borrowed(receiver);
         for name in between {
-            let step = Application {
+            let step = Invocation {
                 arguments: &[],
                 last: None,
                 ..application
             };
-            receiver = Cow::Owned(self.field(dot, &receiver, name, step)?);
+            receiver = Cow::Owned(self.evaluate_field(dot, &receiver, name, step)?);
         }
-        self.field(dot, &receiver, name, application)
+        self.evaluate_field(dot, &receiver, name, application)
     }
 
-    fn field(
+    fn evaluate_field(
         &mut self,
         dot: &Value,
         receiver: &Value,
         name: &'t str,
-        application: Application<'t, 'a>,
-    ) -> Outcome<Value> {
+        application: Invocation<'t, 'a>,
+    ) -> ExecutionResult<Value> {
         let operand = application.operand;
-        if let Some(method) = method(receiver, name) {
+        if let Some(method) = find_method(receiver, name) {
             let whole = operand;
-            let call = Application {
+            let call = Invocation {
                 whole,
                 ..application
             };

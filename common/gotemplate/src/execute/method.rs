@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use crate::function::{Arguments, Function, FunctionError, FunctionResult};
-use crate::value::{Type, Value, Version};
+use crate::value::{SpelledVersion, Type, Value};
 
 /// Finds the method `name` of `receiver`. The receiver is the method's first argument.
-pub(super) fn method(receiver: &Value, name: &str) -> Option<&'static Function<'static>> {
+pub(super) fn find_method(receiver: &Value, name: &str) -> Option<&'static Function<'static>> {
     let methods = match receiver {
         Value::Dict(dict) => dict.methods(),
         Value::Version(_) => OF_VERSIONS,
@@ -33,22 +33,28 @@ const OF_VERSIONS: &[Function<'static>] = &[
     Function::new("Original", ALONE, &|_, of| {
         text(of, |version| version.original().to_owned())
     }),
-    Function::new("String", ALONE, &|_, of| text(of, Version::to_string)),
-    Function::new("Compare", TWO, &|_, of| {
-        order(of).map(|order| Value::Int(order as i64))
+    Function::new("String", ALONE, &|_, of| {
+        text(of, SpelledVersion::to_string)
     }),
-    Function::new("Equal", TWO, &|_, of| ordered(of, Ordering::is_eq)),
-    Function::new("LessThan", TWO, &|_, of| ordered(of, Ordering::is_lt)),
-    Function::new("LessThanEqual", TWO, &|_, of| ordered(of, Ordering::is_le)),
-    Function::new("GreaterThan", TWO, &|_, of| ordered(of, Ordering::is_gt)),
+    Function::new("Compare", TWO, &|_, of| {
+        compare_versions(of).map(|order| Value::Int(order as i64))
+    }),
+    Function::new("Equal", TWO, &|_, of| compare_with(of, Ordering::is_eq)),
+    Function::new("LessThan", TWO, &|_, of| compare_with(of, Ordering::is_lt)),
+    Function::new("LessThanEqual", TWO, &|_, of| {
+        compare_with(of, Ordering::is_le)
+    }),
+    Function::new("GreaterThan", TWO, &|_, of| {
+        compare_with(of, Ordering::is_gt)
+    }),
     Function::new("GreaterThanEqual", TWO, &|_, of| {
-        ordered(of, Ordering::is_ge)
+        compare_with(of, Ordering::is_ge)
     }),
     // A pre-release becomes its release.
     Function::new("IncPatch", ALONE, &|_, of| {
         let version = of.version(0)?.version();
         let step = u64::from(version.pre.is_empty());
-        next([
+        new_version([
             Some(version.major),
             Some(version.minor),
             version.patch.checked_add(step),
@@ -56,11 +62,11 @@ const OF_VERSIONS: &[Function<'static>] = &[
     }),
     Function::new("IncMinor", ALONE, &|_, of| {
         let version = of.version(0)?.version();
-        next([Some(version.major), version.minor.checked_add(1), Some(0)])
+        new_version([Some(version.major), version.minor.checked_add(1), Some(0)])
     }),
     Function::new("IncMajor", ALONE, &|_, of| {
         let major = of.version(0)?.version().major;
-        next([major.checked_add(1), Some(0), Some(0)])
+        new_version([major.checked_add(1), Some(0), Some(0)])
     }),
 ];
 
@@ -68,25 +74,25 @@ fn number(of: Arguments<'_>, part: fn(&semver::Version) -> u64) -> FunctionResul
     Ok(Value::Uint64(part(of.version(0)?.version())))
 }
 
-fn text(of: Arguments<'_>, part: fn(&Version) -> String) -> FunctionResult {
+fn text(of: Arguments<'_>, part: fn(&SpelledVersion) -> String) -> FunctionResult {
     Ok(Value::text(part(of.version(0)?)))
 }
 
-fn order(of: Arguments<'_>) -> Result<Ordering, FunctionError> {
+fn compare_versions(of: Arguments<'_>) -> Result<Ordering, FunctionError> {
     Ok(of
         .version(0)?
         .version()
         .cmp_precedence(of.version(1)?.version()))
 }
 
-fn ordered(of: Arguments<'_>, is: fn(Ordering) -> bool) -> FunctionResult {
-    order(of).map(|order| Value::Bool(is(order)))
+fn compare_with(of: Arguments<'_>, is: fn(Ordering) -> bool) -> FunctionResult {
+    compare_versions(of).map(|order| Value::Bool(is(order)))
 }
 
-fn next(numbers: [Option<u64>; 3]) -> FunctionResult {
+fn new_version(numbers: [Option<u64>; 3]) -> FunctionResult {
     let [Some(major), Some(minor), Some(patch)] = numbers else {
         return Err("the number is too large".into());
     };
     let version = semver::Version::new(major, minor, patch);
-    Ok(Value::Version(Rc::new(Version::from(version))))
+    Ok(Value::Version(Rc::new(SpelledVersion::from(version))))
 }

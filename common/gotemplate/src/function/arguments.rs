@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::FunctionError;
-use crate::value::{Dict, List, Type, Value, Version};
+use crate::value::{Dict, ListValue, SpelledVersion, Type, Value};
 
 /// The arguments of one call. Their number and types fit the function's parameters.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Returns argument `index`, a list of any type.
-    pub fn list(self, index: usize) -> Result<&'a List, FunctionError> {
+    pub fn list(self, index: usize) -> Result<&'a ListValue, FunctionError> {
         match self.value(index) {
             Value::List(list) => Ok(list),
             other => Err(FunctionError::wrong_type(other, "list")),
@@ -93,7 +93,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Returns argument `index`, a version.
-    pub fn version(self, index: usize) -> Result<&'a Rc<Version>, FunctionError> {
+    pub fn version(self, index: usize) -> Result<&'a Rc<SpelledVersion>, FunctionError> {
         match self.value(index) {
             Value::Version(version) => Ok(version),
             other => Err(FunctionError::wrong_type(other, "*semver.Version")),

@@ -1,18 +1,18 @@
 //! Numbers in actions. Some invalid numbers (`089`, `0x0.2`) pass here: reading their value fails later.
 
-use super::{Kind, Lexer, Problem, Token, is_alphanumeric};
+use super::{Lexer, SyntaxProblem, Token, TokenKind, is_alphanumeric};
 
 impl<'a> Lexer<'a> {
     /// Reads a number from the token's start on. `1+2i` is one number.
-    pub(super) fn number(&mut self) -> Result<Token<'a>, Problem> {
+    pub(super) fn read_number(&mut self) -> Result<Token<'a>, SyntaxProblem> {
         if !self.scan_number() {
-            return Err(bad_number(self.emit(Kind::Number)));
+            return Err(bad_number(self.emit(TokenKind::Number)));
         }
         if !matches!(self.peek(), Some('+' | '-')) {
-            return Ok(self.emit(Kind::Number));
+            return Ok(self.emit(TokenKind::Number));
         }
         let whole = self.scan_number();
-        let token = self.emit(Kind::Complex);
+        let token = self.emit(TokenKind::Complex);
         if whole && token.text.ends_with('i') {
             Ok(token)
         } else {
@@ -71,6 +71,6 @@ impl<'a> Lexer<'a> {
     }
 }
 
-fn bad_number(token: Token<'_>) -> Problem {
+fn bad_number(token: Token<'_>) -> SyntaxProblem {
     token.problem(format!("bad number syntax: {:?}", token.text))
 }

@@ -1,12 +1,12 @@
 //! Tokens of templates.
 
-use crate::error::Problem;
+use crate::error::SyntaxProblem;
 
 /// A token, with its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Offset of its first byte in the text.
     pub at: usize,
     /// Its spelling.
@@ -15,7 +15,7 @@ pub struct Token<'a> {
 
 /// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// `true`, `false`
     Bool,
     /// Any other printable ASCII character, for instance a comma.
@@ -79,14 +79,14 @@ pub enum Keyword {
 
 impl Token<'_> {
     /// Returns a problem at this token.
-    pub(crate) fn problem(self, message: impl Into<String>) -> Problem {
-        Problem::new(self.at, message)
+    pub(crate) fn problem(self, message: impl Into<String>) -> SyntaxProblem {
+        SyntaxProblem::new(self.at, message)
     }
 }
 
-impl Kind {
+impl TokenKind {
     /// Returns the kind of a word that begins with neither a dot nor a dollar sign.
-    pub(super) fn of_word(word: &str) -> Self {
+    pub(super) fn from_word(word: &str) -> Self {
         Self::Keyword(match word {
             "block" => Keyword::Block,
             "break" => Keyword::Break,

@@ -1,25 +1,29 @@
 //! Named templates: `define`, `block` and `template`.
 
 use super::{Parser, unexpected};
-use crate::error::Problem;
-use crate::lex::{Kind, Token};
-use crate::tree::{Call, Node, Tree, unquote};
+use crate::error::SyntaxProblem;
+use crate::lex::{Token, TokenKind};
+use crate::tree::{TemplateCall, TemplateNode, TemplateTree, unquote};
 
 impl<'a> Parser<'a, '_> {
     /// Parses the rest of `{{define "name"}} … {{end}}`, after `define`.
-    pub(super) fn definition(&mut self, define: Token<'a>) -> Result<(), Problem> {
+    pub(super) fn parse_definition(&mut self, define: Token<'a>) -> Result<(), SyntaxProblem> {
         let token = self.next_word()?;
-        let name = self.template_name(token, "define clause")?;
-        self.expect(Kind::RightDelimiter, "define clause")?;
-        let nodes = self.own_scope(|parser| parser.body(define, "define"))?;
+        let name = self.parse_template_name(token, "define clause")?;
+        self.expect(TokenKind::RightDelimiter, "define clause")?;
+        let nodes = self.in_new_scope(|parser| parser.parse_body(define, "define"))?;
         self.define(name, nodes, define)
     }
 
     /// Adds a template. Two templates with the same name are an error unless one of them prints nothing.
-    fn define(&mut self, name: String, nodes: Vec<Node<'a>>, at: Token<'a>) -> Result<(), Problem> {
-        let is_empty = |nodes: &[Node<'_>]| {
-            let blank =
-                |node: &Node<'_>| matches!(node, Node::Text(text) if text.trim().is_empty());
+    fn define(
+        &mut self,
+        name: String,
+        nodes: Vec<TemplateNode<'a>>,
+        at: Token<'a>,
+    ) -> Result<(), SyntaxProblem> {
+        let is_empty = |nodes: &[TemplateNode<'_>]| {
+            let blank = |node: &TemplateNode<'_>| matches!(node, TemplateNode::Text(text) if text.trim().is_empty());
             nodes.iter().all(blank)
         };
         match self.definitions.get(&name) {
@@ -30,17 +34,17 @@ impl<'a> Parser<'a, '_> {
             }
             _ => {
                 let file = self.file;
-                self.definitions.insert(name, Tree { file, nodes });
+                self.definitions.insert(name, TemplateTree { file, nodes });
             }
         }
         Ok(())
     }
 
     /// Parses in a new scope, in which only `$` is declared and no loop is open.
-    fn own_scope<T>(
+    fn in_new_scope<T>(
         &mut self,
-        parse: impl FnOnce(&mut Self) -> Result<T, Problem>,
-    ) -> Result<T, Problem> {
+        parse: impl FnOnce(&mut Self) -> Result<T, SyntaxProblem>,
+    ) -> Result<T, SyntaxProblem> {
         let variables = std::mem::replace(&mut self.variables, vec!["$"]);
         let loops = std::mem::take(&mut self.loops);
         let parsed = parse(self)?;
@@ -50,17 +54,17 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses the rest of `{{template "name" data}}`.
-    pub(super) fn template(&mut self) -> Result<Node<'a>, Problem> {
+    pub(super) fn parse_template(&mut self) -> Result<TemplateNode<'a>, SyntaxProblem> {
         let token = self.next_word()?;
-        let name = self.template_name(token, "template clause")?;
+        let name = self.parse_template_name(token, "template clause")?;
         let next = self.next_word()?;
-        let data = if next.kind == Kind::RightDelimiter {
+        let data = if next.kind == TokenKind::RightDelimiter {
             None
         } else {
             self.ahead.push(next);
-            Some(self.action_pipeline("template clause")?)
+            Some(self.parse_action_pipeline("template clause")?)
         };
-        Ok(Node::Template(Call {
+        Ok(TemplateNode::Template(TemplateCall {
             at: token.at,
             name,
             data,
@@ -68,22 +72,29 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses the rest of `{{block "name" data}} … {{end}}`: a definition and its use.
-    pub(super) fn block(&mut self, word: Token<'a>) -> Result<Node<'a>, Problem> {
+    pub(super) fn parse_block(
+        &mut self,
+        word: Token<'a>,
+    ) -> Result<TemplateNode<'a>, SyntaxProblem> {
         let token = self.next_word()?;
-        let name = self.template_name(token, "block clause")?;
-        let data = self.action_pipeline("block clause")?;
-        let nodes = self.own_scope(|parser| parser.body(word, "block"))?;
+        let name = self.parse_template_name(token, "block clause")?;
+        let data = self.parse_action_pipeline("block clause")?;
+        let nodes = self.in_new_scope(|parser| parser.parse_body(word, "block"))?;
         self.define(name.clone(), nodes, word)?;
-        Ok(Node::Template(Call {
+        Ok(TemplateNode::Template(TemplateCall {
             at: token.at,
             name,
             data: Some(data),
         }))
     }
 
-    fn template_name(&mut self, token: Token<'a>, clause: &str) -> Result<String, Problem> {
+    fn parse_template_name(
+        &mut self,
+        token: Token<'a>,
+        clause: &str,
+    ) -> Result<String, SyntaxProblem> {
         match token.kind {
-            Kind::String | Kind::RawString => {
+            TokenKind::String | TokenKind::RawString => {
                 unquote(token.text).map_err(|problem| token.problem(problem))
             }
             _ => Err(unexpected(token, clause)),

@@ -1,22 +1,29 @@
 //! Parses pipelines, commands and operands.
 
 use super::{Parser, unexpected};
-use crate::error::Problem;
-use crate::function::find;
-use crate::lex::{Keyword, Kind, Token};
-use crate::tree::{Command, Number, Operand, Pipeline, Term, unquote};
+use crate::error::SyntaxProblem;
+use crate::function::find_function;
+use crate::lex::{Keyword, Token, TokenKind};
+use crate::tree::{NumberConstant, Operand, OperandKind, Pipeline, PipelineCommand, unquote};
 
 impl<'a> Parser<'a, '_> {
     /// Parses a pipeline, including the `}}` after it.
-    pub(super) fn action_pipeline(&mut self, context: &str) -> Result<Pipeline<'a>, Problem> {
-        self.pipeline(context, Kind::RightDelimiter)
+    pub(super) fn parse_action_pipeline(
+        &mut self,
+        context: &str,
+    ) -> Result<Pipeline<'a>, SyntaxProblem> {
+        self.parse_pipeline(context, TokenKind::RightDelimiter)
     }
 
-    fn pipeline(&mut self, context: &str, end: Kind) -> Result<Pipeline<'a>, Problem> {
+    fn parse_pipeline(
+        &mut self,
+        context: &str,
+        end: TokenKind,
+    ) -> Result<Pipeline<'a>, SyntaxProblem> {
         let first = self.next_word()?;
         self.ahead.push(first);
-        let (variables, assigns) = self.declarations(context)?;
-        let mut commands: Vec<Command<'a>> = Vec::new();
+        let (variables, assigns) = self.parse_declarations(context)?;
+        let mut commands: Vec<PipelineCommand<'a>> = Vec::new();
         loop {
             let token = self.next_word()?;
             if token.kind == end {
@@ -26,10 +33,10 @@ impl<'a> Parser<'a, '_> {
                 return Err(unexpected(token, context));
             }
             self.ahead.push(token);
-            let command = self.command()?;
+            let command = self.parse_command()?;
             if !commands.is_empty() && is_constant(&command.first.term) {
                 let stage = commands.len() + 1;
-                return Err(Problem::new(
+                return Err(SyntaxProblem::new(
                     command.first.at,
                     format!("non executable command in pipeline stage {stage}"),
                 ));
@@ -48,27 +55,27 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses `$x :=`, `$x =`, and in a range `$k, $v :=`.
-    fn declarations(&mut self, context: &str) -> Result<(Vec<&'a str>, bool), Problem> {
+    fn parse_declarations(&mut self, context: &str) -> Result<(Vec<&'a str>, bool), SyntaxProblem> {
         let mut variables = Vec::new();
         loop {
             let token = self.next_word()?;
-            if token.kind != Kind::Variable {
+            if token.kind != TokenKind::Variable {
                 self.ahead.push(token);
                 return Ok((variables, false));
             }
             let after = self.next()?;
-            let next = if after.kind == Kind::Space {
+            let next = if after.kind == TokenKind::Space {
                 self.next_word()?
             } else {
                 after
             };
             match next.kind {
-                Kind::Assign | Kind::Declare => {
+                TokenKind::Assign | TokenKind::Declare => {
                     variables.push(token.text);
                     self.variables.push(token.text);
-                    return Ok((variables, next.kind == Kind::Assign));
+                    return Ok((variables, next.kind == TokenKind::Assign));
                 }
-                Kind::Char if next.text == "," => {
+                TokenKind::Char if next.text == "," => {
                     variables.push(token.text);
                     self.variables.push(token.text);
                     if context != "range" || variables.len() > 1 {
@@ -76,14 +83,17 @@ impl<'a> Parser<'a, '_> {
                     }
                     let following = self.next_word()?;
                     self.ahead.push(following);
-                    if !matches!(following.kind, Kind::Variable | Kind::RightDelimiter) {
+                    if !matches!(
+                        following.kind,
+                        TokenKind::Variable | TokenKind::RightDelimiter
+                    ) {
                         return Err(following.problem("range can only initialize variables"));
                     }
                 }
                 _ => {
                     // The variable is an argument: put everything back.
                     self.ahead.push(next);
-                    if after.kind == Kind::Space {
+                    if after.kind == TokenKind::Space {
                         self.ahead.push(after);
                     }
                     self.ahead.push(token);
@@ -94,22 +104,22 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses operands up to a pipe, which is consumed, or the end of the pipeline, which is not.
-    fn command(&mut self) -> Result<Command<'a>, Problem> {
+    fn parse_command(&mut self) -> Result<PipelineCommand<'a>, SyntaxProblem> {
         let mut operands = Vec::new();
         loop {
             let token = self.next_word()?;
             self.ahead.push(token);
             if begins_operand(token.kind) {
-                operands.push(self.operand()?);
+                operands.push(self.parse_operand()?);
             }
             let token = self.next()?;
             match token.kind {
-                Kind::Space => {}
-                Kind::RightDelimiter | Kind::RightParenthesis => {
+                TokenKind::Space => {}
+                TokenKind::RightDelimiter | TokenKind::RightParenthesis => {
                     self.ahead.push(token);
                     break;
                 }
-                Kind::Pipe => break,
+                TokenKind::Pipe => break,
                 _ => return Err(unexpected(token, "operand")),
             }
         }
@@ -117,83 +127,89 @@ impl<'a> Parser<'a, '_> {
         let end = self.ahead.last().map_or(0, |token| token.at);
         let first = operands
             .next()
-            .ok_or_else(|| Problem::new(end, "empty command"))?;
-        Ok(Command {
+            .ok_or_else(|| SyntaxProblem::new(end, "empty command"))?;
+        Ok(PipelineCommand {
             first,
             arguments: operands.collect(),
         })
     }
 
     /// Parses a term with its fields.
-    fn operand(&mut self) -> Result<Operand<'a>, Problem> {
-        let term = self.term()?;
+    fn parse_operand(&mut self) -> Result<Operand<'a>, SyntaxProblem> {
+        let term = self.parse_term()?;
         let mut fields = Vec::new();
         let mut at = term.at;
         loop {
             let token = self.next()?;
-            if token.kind != Kind::Field {
+            if token.kind != TokenKind::Field {
                 self.ahead.push(token);
                 break;
             }
             if fields.is_empty() {
                 at = token.at;
             }
-            fields.push(name(token));
+            fields.push(field_name(token));
         }
         if fields.is_empty() {
             return Ok(term);
         }
         let term = match term.term {
-            Term::Field(mut path) => {
+            OperandKind::Field(mut path) => {
                 path.append(&mut fields);
-                Term::Field(path)
+                OperandKind::Field(path)
             }
-            Term::Variable(name, mut path) => {
+            OperandKind::Variable(name, mut path) => {
                 path.append(&mut fields);
-                Term::Variable(name, path)
+                OperandKind::Variable(name, path)
             }
             constant if is_constant(&constant) => {
-                return Err(Problem::new(at, "unexpected . after a constant"));
+                return Err(SyntaxProblem::new(at, "unexpected . after a constant"));
             }
-            _ => Term::Chain(Box::new(term), fields),
+            _ => OperandKind::Chain(Box::new(term), fields),
         };
         Ok(Operand { at, term })
     }
 
-    fn term(&mut self) -> Result<Operand<'a>, Problem> {
+    fn parse_term(&mut self) -> Result<Operand<'a>, SyntaxProblem> {
         let token = self.next_word()?;
         let located = |problem| token.problem(problem);
         let term = match token.kind {
-            Kind::Identifier => {
-                let function = find(self.options.functions, token.text);
-                let function = function.ok_or_else(|| located(self.undefined(token.text)))?;
-                Term::Function(token.text, function)
+            TokenKind::Identifier => {
+                let function = find_function(self.options.functions, token.text);
+                let function =
+                    function.ok_or_else(|| located(self.undefined_function(token.text)))?;
+                OperandKind::Function(token.text, function)
             }
-            Kind::Keyword(Keyword::Dot) => Term::Dot,
-            Kind::Keyword(Keyword::Nil) => Term::Nil,
-            Kind::Variable => {
+            TokenKind::Keyword(Keyword::Dot) => OperandKind::Dot,
+            TokenKind::Keyword(Keyword::Nil) => OperandKind::Nil,
+            TokenKind::Variable => {
                 if !self.variables.contains(&token.text) {
                     return Err(located(format!("undefined variable {:?}", token.text)));
                 }
-                Term::Variable(token.text, Vec::new())
+                OperandKind::Variable(token.text, Vec::new())
             }
-            Kind::Field => Term::Field(vec![name(token)]),
-            Kind::Bool => Term::Bool(token.text == "true"),
-            Kind::Number => Term::Number(Number::parse(token.text).map_err(located)?),
-            Kind::Complex => Term::Number(Number::parse_complex(token.text).map_err(located)?),
-            Kind::CharConstant => {
-                Term::Number(Number::parse_character(token.text).map_err(located)?)
+            TokenKind::Field => OperandKind::Field(vec![field_name(token)]),
+            TokenKind::Bool => OperandKind::Bool(token.text == "true"),
+            TokenKind::Number => {
+                OperandKind::Number(NumberConstant::parse(token.text).map_err(located)?)
             }
-            Kind::String | Kind::RawString => {
-                Term::Text(unquote(token.text).map_err(located)?.into(), token.text)
+            TokenKind::Complex => {
+                OperandKind::Number(NumberConstant::parse_complex(token.text).map_err(located)?)
             }
-            Kind::LeftParenthesis => {
+            TokenKind::CharConstant => {
+                OperandKind::Number(NumberConstant::parse_character(token.text).map_err(located)?)
+            }
+            TokenKind::String | TokenKind::RawString => {
+                OperandKind::Text(unquote(token.text).map_err(located)?.into(), token.text)
+            }
+            TokenKind::LeftParenthesis => {
                 self.enter(token)?;
-                let pipeline = self.pipeline("parenthesized pipeline", Kind::RightParenthesis)?;
+                let pipeline =
+                    self.parse_pipeline("parenthesized pipeline", TokenKind::RightParenthesis)?;
                 self.depth -= 1;
                 return Ok(Operand {
                     at: pipeline.at,
-                    term: Term::Pipeline(Box::new(pipeline)),
+                    term: OperandKind::Pipeline(Box::new(pipeline)),
                 });
             }
             _ => return Err(unexpected(token, "operand")),
@@ -201,7 +217,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Operand { at: token.at, term })
     }
 
-    fn undefined(&self, name: &str) -> String {
+    fn undefined_function(&self, name: &str) -> String {
         let mut undefined = self.options.undefined.iter();
         match undefined.find(|(known, _)| *known == name) {
             Some((_, advice)) => format!("function {name:?} not defined: {advice}"),
@@ -211,31 +227,35 @@ impl<'a> Parser<'a, '_> {
 }
 
 /// Returns the name of a field, without its dot.
-fn name(token: Token<'_>) -> &str {
+fn field_name(token: Token<'_>) -> &str {
     token.text.strip_prefix('.').unwrap_or(token.text)
 }
 
-fn begins_operand(kind: Kind) -> bool {
+fn begins_operand(kind: TokenKind) -> bool {
     matches!(
         kind,
-        Kind::Bool
-            | Kind::CharConstant
-            | Kind::Complex
-            | Kind::Field
-            | Kind::Identifier
-            | Kind::LeftParenthesis
-            | Kind::Number
-            | Kind::RawString
-            | Kind::String
-            | Kind::Variable
-            | Kind::Keyword(Keyword::Dot | Keyword::Nil)
+        TokenKind::Bool
+            | TokenKind::CharConstant
+            | TokenKind::Complex
+            | TokenKind::Field
+            | TokenKind::Identifier
+            | TokenKind::LeftParenthesis
+            | TokenKind::Number
+            | TokenKind::RawString
+            | TokenKind::String
+            | TokenKind::Variable
+            | TokenKind::Keyword(Keyword::Dot | Keyword::Nil)
     )
 }
 
 /// Returns whether a term can neither be called nor have fields.
-fn is_constant(term: &Term<'_>) -> bool {
+fn is_constant(term: &OperandKind<'_>) -> bool {
     matches!(
         term,
-        Term::Bool(_) | Term::Dot | Term::Nil | Term::Number(_) | Term::Text(..)
+        OperandKind::Bool(_)
+            | OperandKind::Dot
+            | OperandKind::Nil
+            | OperandKind::Number(_)
+            | OperandKind::Text(..)
     )
 }

@@ -146,37 +146,37 @@ pub(super) fn camelcase(text: &str) -> String {
 }
 
 /// `snakecase` and `kebabcase`: words in lower case, joined by `connector`.
-pub(super) fn joined_words(text: &str, connector: char) -> String {
-    let mut out = Words {
+pub(super) fn join_words(text: &str, connector: char) -> String {
+    let mut out = WordJoiner {
         text: String::with_capacity(text.len() + 8),
         connector,
     };
     let (mut kind, mut word, mut rest) = next_word(text);
     while !rest.is_empty() {
-        if kind != Word::Connector {
+        if kind != WordKind::Connector {
             out.push(kind, word);
         }
         let (previous, last) = (kind, word);
         (kind, word, rest) = next_word(rest);
         match previous {
-            Word::Number => {
+            WordKind::Number => {
                 (kind, word, rest) = out.push_alphabet(kind, word, rest);
                 out.connect(kind);
             }
-            Word::Connector => out.push(previous, last),
-            Word::Punctuation => {}
-            _ if kind != Word::Number => out.connect(kind),
+            WordKind::Connector => out.push(previous, last),
+            WordKind::Punctuation => {}
+            _ if kind != WordKind::Number => out.connect(kind),
             // A number at the end belongs to the word before it.
             _ if rest.is_empty() => {}
             _ => {
                 let number = word;
                 (kind, word, rest) = next_word(rest);
-                if kind == Word::Alphabet {
+                if kind == WordKind::Alphabet {
                     out.text.push(connector);
-                    out.push(Word::Number, number);
+                    out.push(WordKind::Number, number);
                     (kind, word, rest) = out.push_alphabet(kind, word, rest);
                 } else {
-                    out.push(Word::Number, number);
+                    out.push(WordKind::Number, number);
                 }
                 out.connect(kind);
             }
@@ -187,7 +187,7 @@ pub(super) fn joined_words(text: &str, connector: char) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Word {
+enum WordKind {
     None,
     Number,
     Upper,
@@ -197,16 +197,16 @@ enum Word {
     Other,
 }
 
-struct Words {
+struct WordJoiner {
     text: String,
     connector: char,
 }
 
-impl Words {
-    fn push(&mut self, kind: Word, word: &str) {
+impl WordJoiner {
+    fn push(&mut self, kind: WordKind, word: &str) {
         match kind {
-            Word::Upper => self.text.extend(word.chars().map(to_lower)),
-            Word::Connector => self.text.extend(word.chars().map(|_| self.connector)),
+            WordKind::Upper => self.text.extend(word.chars().map(to_lower)),
+            WordKind::Connector => self.text.extend(word.chars().map(|_| self.connector)),
             _ => self.text.push_str(word),
         }
     }
@@ -214,44 +214,50 @@ impl Words {
     /// Appends adjacent lower-case words and numbers, which count as one word.
     fn push_alphabet<'a>(
         &mut self,
-        mut kind: Word,
+        mut kind: WordKind,
         mut word: &'a str,
         mut rest: &'a str,
-    ) -> (Word, &'a str, &'a str) {
-        while matches!(kind, Word::Alphabet | Word::Number) {
+    ) -> (WordKind, &'a str, &'a str) {
+        while matches!(kind, WordKind::Alphabet | WordKind::Number) {
             self.push(kind, word);
             (kind, word, rest) = next_word(rest);
         }
         (kind, word, rest)
     }
 
-    fn connect(&mut self, next: Word) {
-        if !matches!(next, Word::None | Word::Connector | Word::Punctuation) {
+    fn connect(&mut self, next: WordKind) {
+        if !matches!(
+            next,
+            WordKind::None | WordKind::Connector | WordKind::Punctuation
+        ) {
             self.text.push(self.connector);
         }
     }
 }
 
 /// Splits off the word at the start. Returns its kind, the word and the rest.
-fn next_word(text: &str) -> (Word, &str, &str) {
+fn next_word(text: &str) -> (WordKind, &str, &str) {
     let Some(first) = text.chars().next() else {
-        return (Word::None, "", "");
+        return (WordKind::None, "", "");
     };
     let is_small = |c: char| is_alphabet(c) && !c.is_uppercase();
     let is_other =
         |c: char| !is_connector(c) && !is_alphabet(c) && !c.is_numeric() && !is_punctuation(c);
     let (kind, length) = if is_connector(first) {
-        (Word::Connector, run(text, is_connector))
+        (WordKind::Connector, prefix_length(text, is_connector))
     } else if is_punctuation(first) {
-        (Word::Punctuation, run(text, is_punctuation))
+        (WordKind::Punctuation, prefix_length(text, is_punctuation))
     } else if first.is_uppercase() {
-        (Word::Upper, upper_word(text, first.len_utf8(), is_small))
+        (
+            WordKind::Upper,
+            upper_word(text, first.len_utf8(), is_small),
+        )
     } else if is_alphabet(first) {
-        (Word::Alphabet, run(text, is_small))
+        (WordKind::Alphabet, prefix_length(text, is_small))
     } else if first.is_numeric() {
-        (Word::Number, run(text, char::is_numeric))
+        (WordKind::Number, prefix_length(text, char::is_numeric))
     } else {
-        (Word::Other, run(text, is_other))
+        (WordKind::Other, prefix_length(text, is_other))
     };
     let (word, rest) = text.split_at(length);
     (kind, word, rest)
@@ -259,10 +265,10 @@ fn next_word(text: &str) -> (Word, &str, &str) {
 
 /// Length of `HTTP` in `HTTPServer`, or of `Server` in `ServerName`, in bytes.
 fn upper_word(text: &str, first: usize, is_small: impl Fn(char) -> bool) -> usize {
-    let capitals = run(text, char::is_uppercase);
+    let capitals = prefix_length(text, char::is_uppercase);
     let next_is_small = text[capitals..].chars().next().is_some_and(&is_small);
     if capitals == first && next_is_small {
-        capitals + run(&text[capitals..], is_small)
+        capitals + prefix_length(&text[capitals..], is_small)
     } else if next_is_small {
         let last = text[..capitals].chars().next_back();
         capitals - last.map_or(0, char::len_utf8)
@@ -272,7 +278,7 @@ fn upper_word(text: &str, first: usize, is_small: impl Fn(char) -> bool) -> usiz
 }
 
 /// Length of the leading characters that satisfy `is`, in bytes.
-fn run(text: &str, is: impl Fn(char) -> bool) -> usize {
+fn prefix_length(text: &str, is: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is(c)).unwrap_or(text.len())
 }
 

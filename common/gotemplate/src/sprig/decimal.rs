@@ -36,10 +36,10 @@ impl Decimal {
         let digits = self
             .digits_at(exponent)?
             .checked_add(other.digits_at(exponent)?)?;
-        Some(Self { digits, exponent }.reduced())
+        Some(Self { digits, exponent }.reduce())
     }
 
-    pub(super) fn negative(self) -> Self {
+    pub(super) fn negate(self) -> Self {
         Self {
             digits: -self.digits,
             ..self
@@ -49,23 +49,23 @@ impl Decimal {
     pub(super) fn multiply(self, other: Self) -> Option<Self> {
         let digits = self.digits.checked_mul(other.digits)?;
         let exponent = self.exponent + other.exponent;
-        Some(Self { digits, exponent }.reduced())
+        Some(Self { digits, exponent }.reduce())
     }
 
     /// Divides, and rounds to [`QUOTIENT_PLACES`], halves away from zero. `other` must not be 0.
     pub(super) fn divide(self, other: Self) -> Option<Self> {
         let shift = self.exponent - other.exponent + QUOTIENT_PLACES;
         let (over, under) = if shift >= 0 {
-            (scaled(self.digits, shift)?, other.digits)
+            (scale(self.digits, shift)?, other.digits)
         } else {
-            (self.digits, scaled(other.digits, -shift)?)
+            (self.digits, scale(other.digits, -shift)?)
         };
         let (quotient, rest) = (over.checked_div(under)?, over.checked_rem(under)?);
         let is_half = rest.unsigned_abs() >= under.unsigned_abs() - rest.unsigned_abs();
         let sign = if (over < 0) == (under < 0) { 1 } else { -1 };
         let digits = quotient.checked_add(if is_half { sign } else { 0 })?;
         let exponent = -QUOTIENT_PLACES;
-        Some(Self { digits, exponent }.reduced())
+        Some(Self { digits, exponent }.reduce())
     }
 
     pub(super) fn is_zero(self) -> bool {
@@ -73,11 +73,11 @@ impl Decimal {
     }
 
     fn digits_at(self, exponent: i32) -> Option<i128> {
-        scaled(self.digits, self.exponent - exponent)
+        scale(self.digits, self.exponent - exponent)
     }
 
     /// Removes trailing zeros, so that more digits fit.
-    fn reduced(mut self) -> Self {
+    fn reduce(mut self) -> Self {
         if self.digits == 0 {
             self.exponent = 0;
         }
@@ -89,7 +89,7 @@ impl Decimal {
     }
 }
 
-fn scaled(digits: i128, places: i32) -> Option<i128> {
+fn scale(digits: i128, places: i32) -> Option<i128> {
     if digits == 0 {
         return Some(0);
     }

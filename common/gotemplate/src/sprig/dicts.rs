@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{ENTRY, ITEM, MAP, reserve_dict, reserve_items};
-use crate::function::{Arguments, Context, Function, FunctionResult};
+use crate::function::{Arguments, Function, FunctionContext, FunctionResult};
 use crate::value::Type::{Any, Text};
 use crate::value::{Dict, Type, Value};
 
@@ -55,13 +55,17 @@ pub(super) const DICTS: &[Function<'static>] = &[
         let values = dict.entries().into_iter().map(|(_, value)| value);
         Ok(Value::list(values.collect()))
     }),
-    Function::variadic("pick", &[MAP], Text, &|ctx, args| chosen(ctx, args, true)),
-    Function::variadic("omit", &[MAP], Text, &|ctx, args| chosen(ctx, args, false)),
+    Function::variadic("pick", &[MAP], Text, &|ctx, args| {
+        select_keys(ctx, args, true)
+    }),
+    Function::variadic("omit", &[MAP], Text, &|ctx, args| {
+        select_keys(ctx, args, false)
+    }),
     Function::variadic("dig", &[Any, Any, Any], Any, &dig),
 ];
 
 /// Makes a dict of alternating keys and values. A last key without a value gets an empty text.
-fn dict(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
+fn dict(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
     let pairs = args.rest(0).chunks(2);
     reserve_dict(ctx, pairs.len())?;
     let mut entries = Vec::with_capacity(pairs.len());
@@ -77,7 +81,7 @@ fn dict(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
 }
 
 /// Returns a new dict with only the named keys, or without them.
-fn chosen(ctx: &mut Context, args: Arguments<'_>, named: bool) -> FunctionResult {
+fn select_keys(ctx: &mut FunctionContext, args: Arguments<'_>, named: bool) -> FunctionResult {
     let dict = args.dict(0)?;
     reserve_dict(ctx, dict.len())?;
     let mut names = std::collections::BTreeSet::new();
@@ -90,7 +94,7 @@ fn chosen(ctx: &mut Context, args: Arguments<'_>, named: bool) -> FunctionResult
 }
 
 /// `dig KEY… DEFAULT DICT`
-fn dig(_: &mut Context, args: Arguments<'_>) -> FunctionResult {
+fn dig(_: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
     let [keys @ .., default, dict] = args.rest(0) else {
         return Err("it needs keys, a default and a dict".into());
     };

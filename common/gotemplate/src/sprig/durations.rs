@@ -4,7 +4,7 @@ use super::cast::atoi;
 use crate::function::Function;
 use crate::value::Type::Any;
 use crate::value::Value;
-use crate::value::number::sign;
+use crate::value::number::split_sign;
 
 pub(super) const DURATIONS: &[Function<'static>] = &[
     Function::new("duration", &[Any], &|_, args| {
@@ -13,22 +13,22 @@ pub(super) const DURATIONS: &[Function<'static>] = &[
             Value::Text(text) => atoi(text),
             _ => 0,
         };
-        Ok(Value::text(duration(seconds)))
+        Ok(Value::text(format_duration(seconds)))
     }),
     Function::new("durationRound", &[Any], &|_, args| {
         let nanoseconds = match args.value(0) {
             Value::Int64(nanoseconds) => *nanoseconds,
-            Value::Text(text) => nanoseconds(text).unwrap_or_default(),
+            Value::Text(text) => parse_duration(text).unwrap_or_default(),
             _ => 0,
         };
-        Ok(Value::text(largest_unit(nanoseconds.unsigned_abs())))
+        Ok(Value::text(format_largest_unit(nanoseconds.unsigned_abs())))
     }),
 ];
 
 const SECOND: u64 = 1_000_000_000;
 
 /// Formats whole seconds as Go's `time.Duration`: `1h2m3s`.
-fn duration(seconds: i64) -> String {
+fn format_duration(seconds: i64) -> String {
     // Nanoseconds wrap around, as in Go.
     let nanoseconds = seconds.wrapping_mul(SECOND.cast_signed());
     let sign = if nanoseconds < 0 { "-" } else { "" };
@@ -48,7 +48,7 @@ fn duration(seconds: i64) -> String {
 }
 
 /// Formats a duration in the largest unit that is shorter than it.
-fn largest_unit(nanoseconds: u64) -> String {
+fn format_largest_unit(nanoseconds: u64) -> String {
     const UNITS: [(u64, &str); 6] = [
         (365 * 24 * 3600, "y"),
         (30 * 24 * 3600, "mo"),
@@ -67,8 +67,8 @@ fn largest_unit(nanoseconds: u64) -> String {
 }
 
 /// Parses a duration as Go's `time.ParseDuration`: `-1h1.5m`.
-fn nanoseconds(text: &str) -> Option<i64> {
-    let (is_negative, mut rest) = sign(text);
+fn parse_duration(text: &str) -> Option<i64> {
+    let (is_negative, mut rest) = split_sign(text);
     if rest == "0" {
         return Some(0);
     }

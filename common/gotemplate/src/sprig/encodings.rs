@@ -1,21 +1,21 @@
 //! Base64 and base32. As in sprig, the result of decoding an invalid text is the text of Go's error.
 
-use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::Text;
 use crate::value::Value;
 
 pub(super) const ENCODINGS: &[Function<'static>] = &[
-    Function::new("b64enc", &[Text], &|ctx, args| encoded(ctx, args, &BASE64)),
+    Function::new("b64enc", &[Text], &|ctx, args| encode(ctx, args, &BASE64)),
     Function::new("b64dec", &[Text], &|_, args| {
-        decoded(base64(args.text(0)?.as_bytes()), "base64")
+        decoded_text(decode_base64(args.text(0)?.as_bytes()), "base64")
     }),
-    Function::new("b32enc", &[Text], &|ctx, args| encoded(ctx, args, &BASE32)),
+    Function::new("b32enc", &[Text], &|ctx, args| encode(ctx, args, &BASE32)),
     Function::new("b32dec", &[Text], &|_, args| {
-        decoded(base32(args.text(0)?.as_bytes()), "base32")
+        decoded_text(decode_base32(args.text(0)?.as_bytes()), "base32")
     }),
 ];
 
-struct Base {
+struct BaseEncoding {
     alphabet: &'static [u8],
     /// Bits per digit.
     bits: usize,
@@ -23,22 +23,22 @@ struct Base {
     group: usize,
 }
 
-const BASE64: Base = Base {
+const BASE64: BaseEncoding = BaseEncoding {
     alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
     bits: 6,
     group: 4,
 };
 
-const BASE32: Base = Base {
+const BASE32: BaseEncoding = BaseEncoding {
     alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
     bits: 5,
     group: 8,
 };
 
 /// The position of the first invalid byte.
-struct Corrupt(usize);
+struct InvalidByte(usize);
 
-impl Base {
+impl BaseEncoding {
     fn digit(&self, byte: u8) -> Option<u64> {
         let digit = self.alphabet.iter().position(|digit| *digit == byte)?;
         u64::try_from(digit).ok()
@@ -56,7 +56,7 @@ impl Base {
     }
 }
 
-fn encoded(ctx: &mut Context, args: Arguments<'_>, base: &Base) -> FunctionResult {
+fn encode(ctx: &mut FunctionContext, args: Arguments<'_>, base: &BaseEncoding) -> FunctionResult {
     let bytes = args.text(0)?.as_bytes();
     let size = base.bits * base.group / 8;
     let length = bytes.len().div_ceil(size).saturating_mul(base.group);
@@ -79,9 +79,9 @@ fn encoded(ctx: &mut Context, args: Arguments<'_>, base: &Base) -> FunctionResul
     Ok(Value::text(out))
 }
 
-fn decoded(result: Result<Vec<u8>, Corrupt>, name: &str) -> FunctionResult {
+fn decoded_text(result: Result<Vec<u8>, InvalidByte>, name: &str) -> FunctionResult {
     match result {
-        Err(Corrupt(at)) => Ok(Value::text(format!(
+        Err(InvalidByte(at)) => Ok(Value::text(format!(
             "illegal {name} data at input byte {at}"
         ))),
         Ok(bytes) => String::from_utf8(bytes)
@@ -91,7 +91,7 @@ fn decoded(result: Result<Vec<u8>, Corrupt>, name: &str) -> FunctionResult {
 }
 
 /// Go's `base64.StdEncoding`: newlines are skipped, leftover bits are ignored.
-fn base64(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
+fn decode_base64(text: &[u8]) -> Result<Vec<u8>, InvalidByte> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let mut digits = Vec::with_capacity(BASE64.group);
     let mut input = text
@@ -108,17 +108,17 @@ fn base64(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
             continue;
         }
         if *byte != b'=' || digits.len() < 2 {
-            return Err(Corrupt(at));
+            return Err(InvalidByte(at));
         }
         if digits.len() == 2 {
             match input.next() {
-                None => return Err(Corrupt(text.len())),
+                None => return Err(InvalidByte(text.len())),
                 Some((_, b'=')) => {}
-                Some((at, _)) => return Err(Corrupt(at - 1)),
+                Some((at, _)) => return Err(InvalidByte(at - 1)),
             }
         }
         return match input.next() {
-            Some((at, _)) => Err(Corrupt(at)),
+            Some((at, _)) => Err(InvalidByte(at)),
             None => {
                 out.extend(BASE64.bytes(&digits));
                 Ok(out)
@@ -128,12 +128,12 @@ fn base64(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
     if digits.is_empty() {
         Ok(out)
     } else {
-        Err(Corrupt(text.len() - digits.len()))
+        Err(InvalidByte(text.len() - digits.len()))
     }
 }
 
 /// Go's `base32.StdEncoding`: positions are counted without newlines.
-fn base32(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
+fn decode_base32(text: &[u8]) -> Result<Vec<u8>, InvalidByte> {
     let is_newline = |byte: &u8| matches!(byte, b'\n' | b'\r');
     let text: Vec<u8> = text
         .iter()
@@ -149,18 +149,18 @@ fn base32(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
         let count = padded.unwrap_or(group.len());
         let mut digits = Vec::with_capacity(BASE32.group);
         for (offset, byte) in group.iter().take(count).enumerate() {
-            digits.push(BASE32.digit(*byte).ok_or(Corrupt(start + offset))?);
+            digits.push(BASE32.digit(*byte).ok_or(InvalidByte(start + offset))?);
         }
         if group.len() < BASE32.group {
             let at = if padded.is_some() { text.len() } else { start };
-            return Err(Corrupt(at));
+            return Err(InvalidByte(at));
         }
         let padding = group.get(count..).unwrap_or_default();
         if let Some(offset) = padding.iter().position(|byte| *byte != b'=') {
-            return Err(Corrupt(start + count + offset - 1));
+            return Err(InvalidByte(start + count + offset - 1));
         }
         if matches!(count, 3 | 6) {
-            return Err(Corrupt(start + count));
+            return Err(InvalidByte(start + count));
         }
         out.extend(BASE32.bytes(&digits));
         if padded.is_some() {

@@ -3,22 +3,20 @@
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 
-use super::text_of_text;
+use super::map_text;
 use crate::function::Function;
 use crate::value::Type::Text;
 
 pub(super) const HASHES: &[Function<'static>] = &[
-    Function::new("sha1sum", &[Text], &|_, args| {
-        text_of_text(args, hex::<Sha1>)
-    }),
+    Function::new("sha1sum", &[Text], &|_, args| map_text(args, hex::<Sha1>)),
     Function::new("sha256sum", &[Text], &|_, args| {
-        text_of_text(args, hex::<Sha256>)
+        map_text(args, hex::<Sha256>)
     }),
     Function::new("sha512sum", &[Text], &|_, args| {
-        text_of_text(args, hex::<Sha512>)
+        map_text(args, hex::<Sha512>)
     }),
     Function::new("adler32sum", &[Text], &|_, args| {
-        text_of_text(args, |text| adler32(text.as_bytes()).to_string())
+        map_text(args, |text| adler32(text.as_bytes()).to_string())
     }),
 ];
 

@@ -1,38 +1,38 @@
 //! JSON, as Go's encoding/json writes and reads it.
 
 use super::{ITEM, reserve_items};
-use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::{Any, Text};
-use crate::value::{Decoded, MAX_DEPTH, MAX_TEXT, Value};
+use crate::value::{DecodedJson, MAX_DEPTH, MAX_TEXT, Value};
 
 pub(super) const JSON: &[Function<'static>] = &[
     Function::new("fromJson", &[Text], &|ctx, args| {
         // Invalid JSON gives nil.
-        Ok(parsed(ctx, args.text(0)?)?.unwrap_or(Value::Nil))
+        Ok(parse_json(ctx, args.text(0)?)?.unwrap_or(Value::Nil))
     }),
     Function::new("mustFromJson", &[Text], &|ctx, args| {
-        parsed(ctx, args.text(0)?)?.map_err(|error| FunctionError::new(error.to_string()))
+        parse_json(ctx, args.text(0)?)?.map_err(|error| FunctionError::new(error.to_string()))
     }),
     Function::new("toJson", &[Any], &|ctx, args| {
-        Ok(written(ctx, args, Style::Compact)?.unwrap_or_else(|_| Value::text("")))
+        Ok(write_argument(ctx, args, JsonStyle::Compact)?.unwrap_or_else(|_| Value::text("")))
     }),
     Function::new("mustToJson", &[Any], &|ctx, args| {
-        written(ctx, args, Style::Compact)?
+        write_argument(ctx, args, JsonStyle::Compact)?
     }),
     Function::new("toPrettyJson", &[Any], &|ctx, args| {
-        Ok(written(ctx, args, Style::Pretty)?.unwrap_or_else(|_| Value::text("")))
+        Ok(write_argument(ctx, args, JsonStyle::Pretty)?.unwrap_or_else(|_| Value::text("")))
     }),
     Function::new("mustToPrettyJson", &[Any], &|ctx, args| {
-        written(ctx, args, Style::Pretty)?
+        write_argument(ctx, args, JsonStyle::Pretty)?
     }),
     Function::new("toRawJson", &[Any], &|ctx, args| {
-        written(ctx, args, Style::Raw)?
+        write_argument(ctx, args, JsonStyle::Raw)?
     })
-    .or(&["mustToRawJson"]),
+    .with_aliases(&["mustToRawJson"]),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Style {
+enum JsonStyle {
     /// `<`, `>` and `&` are escaped.
     Compact,
     /// Like `Compact`, but over several lines.
@@ -42,9 +42,9 @@ enum Style {
 }
 
 /// The inner error is one that Go reports as well; the outer error is a limit of this crate.
-type Limited = Result<FunctionResult, FunctionError>;
+type LimitedResult = Result<FunctionResult, FunctionError>;
 
-fn parsed(ctx: &mut Context, text: &str) -> Limited {
+fn parse_json(ctx: &mut FunctionContext, text: &str) -> LimitedResult {
     let values = text
         .bytes()
         .filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':'));
@@ -52,7 +52,7 @@ fn parsed(ctx: &mut Context, text: &str) -> Limited {
     ctx.reserve(text.len())?;
     // serde_json reads at most 128 levels of nesting.
     match serde_json::from_str(text) {
-        Ok(Decoded(value)) => Ok(Ok(value)),
+        Ok(DecodedJson(value)) => Ok(Ok(value)),
         Err(error) => match error.to_string() {
             message if message.starts_with("recursion limit") => Err(FunctionError::too_deep()),
             message => Ok(Err(message.into())),
@@ -60,8 +60,12 @@ fn parsed(ctx: &mut Context, text: &str) -> Limited {
     }
 }
 
-fn written(ctx: &mut Context, args: Arguments<'_>, style: Style) -> Limited {
-    let (written, length) = write(args.value(0), style)?;
+fn write_argument(
+    ctx: &mut FunctionContext,
+    args: Arguments<'_>,
+    style: JsonStyle,
+) -> LimitedResult {
+    let (written, length) = write_json(args.value(0), style)?;
     // Reserved even if a value at the end cannot be represented in JSON.
     ctx.reserve(length)?;
     Ok(written.map(Value::text))
@@ -72,21 +76,21 @@ fn written(ctx: &mut Context, args: Arguments<'_>, style: Style) -> Limited {
 /// # Errors
 /// The value cannot be represented in JSON, or is nested too deeply.
 pub fn to_json(value: &Value) -> Result<String, FunctionError> {
-    write(value, Style::Compact)?.0
+    write_json(value, JsonStyle::Compact)?.0
 }
 
 /// Returns the text, and the number of bytes that were written until a value could not be represented in JSON.
-fn write(
+fn write_json(
     value: &Value,
-    style: Style,
+    style: JsonStyle,
 ) -> Result<(Result<String, FunctionError>, usize), FunctionError> {
-    let mut writer = Writer {
+    let mut writer = JsonWriter {
         out: String::new(),
         style,
         depth: 0,
         not_json: None,
     };
-    writer.value(value)?;
+    writer.write_value(value)?;
     let length = writer.out.len();
     let written = match writer.not_json {
         Some(value) => Err(format!("JSON has no {value}").into()),
@@ -95,16 +99,16 @@ fn write(
     Ok((written, length))
 }
 
-struct Writer {
+struct JsonWriter {
     out: String,
-    style: Style,
+    style: JsonStyle,
     depth: usize,
     /// The last value that cannot be represented in JSON: a NaN or a complex number.
     not_json: Option<String>,
 }
 
-impl Writer {
-    fn value(&mut self, value: &Value) -> Result<(), FunctionError> {
+impl JsonWriter {
+    fn write_value(&mut self, value: &Value) -> Result<(), FunctionError> {
         if self.depth > MAX_DEPTH {
             return Err(FunctionError::too_deep());
         }
@@ -113,23 +117,23 @@ impl Writer {
         }
         match value.follow() {
             Value::Missing | Value::Nil => self.out.push_str("null"),
-            Value::Float(number) if number.is_finite() => self.out.push_str(&float(*number)),
+            Value::Float(number) if number.is_finite() => self.out.push_str(&format_float(*number)),
             number @ (Value::Bool(_)
             | Value::Int(_)
             | Value::Int64(_)
             | Value::Uint64(_)
             | Value::Byte(_)) => number.print(&mut self.out)?,
-            Value::Text(text) => self.text(text),
-            Value::Version(version) => self.text(&version.to_string()),
-            Value::List(list) => self.nested('[', ']', list.iter(), Self::value)?,
+            Value::Text(text) => self.write_text(text),
+            Value::Version(version) => self.write_text(&version.to_string()),
+            Value::List(list) => self.write_nested('[', ']', list.iter(), Self::write_value)?,
             Value::Dict(dict) => {
-                self.nested('{', '}', dict.entries(), |writer, (key, value)| {
-                    writer.field(&key, &value)
+                self.write_nested('{', '}', dict.entries(), |writer, (key, value)| {
+                    writer.write_field(&key, &value)
                 })?;
             }
             Value::Record(record) => {
-                self.nested('{', '}', record.fields(), |writer, (key, value)| {
-                    writer.field(key, value)
+                self.write_nested('{', '}', record.fields(), |writer, (key, value)| {
+                    writer.write_field(key, value)
                 })?;
             }
             other @ (Value::Float(_) | Value::Complex(..) | Value::Pointer(_)) => {
@@ -139,7 +143,7 @@ impl Writer {
         Ok(())
     }
 
-    fn nested<T>(
+    fn write_nested<T>(
         &mut self,
         open: char,
         close: char,
@@ -154,34 +158,34 @@ impl Writer {
                 self.out.push(',');
             }
             is_empty = false;
-            self.new_line();
+            self.write_line_break();
             write(self, item)?;
         }
         self.depth -= 1;
         if !is_empty {
-            self.new_line();
+            self.write_line_break();
         }
         self.out.push(close);
         Ok(())
     }
 
-    fn field(&mut self, key: &str, value: &Value) -> Result<(), FunctionError> {
-        self.text(key);
+    fn write_field(&mut self, key: &str, value: &Value) -> Result<(), FunctionError> {
+        self.write_text(key);
         self.out.push(':');
-        if self.style == Style::Pretty {
+        if self.style == JsonStyle::Pretty {
             self.out.push(' ');
         }
-        self.value(value)
+        self.write_value(value)
     }
 
-    fn new_line(&mut self) {
-        if self.style == Style::Pretty {
+    fn write_line_break(&mut self) {
+        if self.style == JsonStyle::Pretty {
             self.out.push('\n');
             self.out.extend(std::iter::repeat_n("  ", self.depth));
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         self.out.push('"');
         for c in text.chars() {
             match c {
@@ -191,7 +195,7 @@ impl Writer {
                 '\n' => self.out.push_str("\\n"),
                 '\r' => self.out.push_str("\\r"),
                 '\t' => self.out.push_str("\\t"),
-                '<' | '>' | '&' if self.style == Style::Raw => self.out.push(c),
+                '<' | '>' | '&' if self.style == JsonStyle::Raw => self.out.push(c),
                 '\0'..='\u{1F}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                     self.out.push_str(&format!("\\u{:04x}", u32::from(c)));
                 }
@@ -203,7 +207,7 @@ impl Writer {
 }
 
 /// Formats a float as ECMAScript does: with an exponent below 1e-6 and from 1e21 on.
-fn float(number: f64) -> String {
+fn format_float(number: f64) -> String {
     let size = number.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {
         return number.to_string();

@@ -2,30 +2,34 @@
 
 use super::defaults::is_empty;
 use super::{ITEM, cast, reserve_items};
-use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::{Any, Int};
-use crate::value::{List, Type, Value};
+use crate::value::{ListValue, Type, Value};
 
 pub(super) const LISTS: &[Function<'static>] = &[
-    Function::variadic("list", &[], Any, &list).or(&["tuple"]),
-    Function::new("first", &[Any], &first).or(&["mustFirst"]),
-    Function::new("last", &[Any], &last).or(&["mustLast"]),
-    Function::new("rest", &[Any], &rest).or(&["mustRest"]),
-    Function::new("initial", &[Any], &initial).or(&["mustInitial"]),
-    Function::new("append", &[Any, Any], &append).or(&["mustAppend", "push", "mustPush"]),
-    Function::new("prepend", &[Any, Any], &prepend).or(&["mustPrepend"]),
-    Function::new("reverse", &[Any], &reverse).or(&["mustReverse"]),
-    Function::new("compact", &[Any], &compact).or(&["mustCompact"]),
-    Function::new("uniq", &[Any], &uniq).or(&["mustUniq"]),
-    Function::variadic("without", &[Any], Any, &without).or(&["mustWithout"]),
-    Function::new("has", &[Any, Any], &has).or(&["mustHas"]),
-    Function::variadic("slice", &[Any], Any, &slice).or(&["mustSlice"]),
-    Function::new("chunk", &[Int, Any], &chunk).or(&["mustChunk"]),
+    Function::variadic("list", &[], Any, &list).with_aliases(&["tuple"]),
+    Function::new("first", &[Any], &first).with_aliases(&["mustFirst"]),
+    Function::new("last", &[Any], &last).with_aliases(&["mustLast"]),
+    Function::new("rest", &[Any], &rest).with_aliases(&["mustRest"]),
+    Function::new("initial", &[Any], &initial).with_aliases(&["mustInitial"]),
+    Function::new("append", &[Any, Any], &append).with_aliases(&["mustAppend", "push", "mustPush"]),
+    Function::new("prepend", &[Any, Any], &prepend).with_aliases(&["mustPrepend"]),
+    Function::new("reverse", &[Any], &reverse).with_aliases(&["mustReverse"]),
+    Function::new("compact", &[Any], &compact).with_aliases(&["mustCompact"]),
+    Function::new("uniq", &[Any], &uniq).with_aliases(&["mustUniq"]),
+    Function::variadic("without", &[Any], Any, &without).with_aliases(&["mustWithout"]),
+    Function::new("has", &[Any, Any], &has).with_aliases(&["mustHas"]),
+    Function::variadic("slice", &[Any], Any, &slice).with_aliases(&["mustSlice"]),
+    Function::new("chunk", &[Int, Any], &chunk).with_aliases(&["mustChunk"]),
     Function::variadic("concat", &[], Any, &concat),
 ];
 
 /// Returns the list in argument `index`; `doing` describes the function in the error.
-fn items<'a>(args: Arguments<'a>, index: usize, doing: &str) -> Result<&'a List, FunctionError> {
+fn list_argument<'a>(
+    args: Arguments<'a>,
+    index: usize,
+    doing: &str,
+) -> Result<&'a ListValue, FunctionError> {
     match args.value(index) {
         Value::List(list) => Ok(list),
         other => Err(not_a_list(other, doing)),
@@ -40,81 +44,81 @@ fn not_a_list(value: &Value, doing: &str) -> FunctionError {
 }
 
 /// Makes a `[]interface {}`.
-fn made(ctx: &mut Context, items: Vec<Value>) -> FunctionResult {
+fn new_list(ctx: &mut FunctionContext, items: Vec<Value>) -> FunctionResult {
     reserve_items(ctx, items.len(), ITEM)?;
     Ok(Value::list(items))
 }
 
-fn list(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    made(ctx, args.rest(0).to_vec())
+fn list(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    new_list(ctx, args.rest(0).to_vec())
 }
 
-fn first(_: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "find first")?;
+fn first(_: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "find first")?;
     Ok(list.first().cloned().unwrap_or(Value::Nil))
 }
 
-fn last(_: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "find last")?;
+fn last(_: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "find last")?;
     Ok(list.last().cloned().unwrap_or(Value::Nil))
 }
 
-fn rest(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "find rest")?;
-    made(ctx, list.iter().skip(1).cloned().collect())
+fn rest(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "find rest")?;
+    new_list(ctx, list.iter().skip(1).cloned().collect())
 }
 
-fn initial(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "find initial")?;
+fn initial(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "find initial")?;
     let count = list.len().saturating_sub(1);
-    made(ctx, list.iter().take(count).cloned().collect())
+    new_list(ctx, list.iter().take(count).cloned().collect())
 }
 
-fn append(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "push")?.iter();
+fn append(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "push")?.iter();
     let with = list.chain([args.value(1)]);
-    made(ctx, with.cloned().collect())
+    new_list(ctx, with.cloned().collect())
 }
 
-fn prepend(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "prepend")?.iter();
+fn prepend(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "prepend")?.iter();
     let with = [args.value(1)].into_iter().chain(list);
-    made(ctx, with.cloned().collect())
+    new_list(ctx, with.cloned().collect())
 }
 
-fn reverse(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "find reverse")?;
-    made(ctx, list.iter().rev().cloned().collect())
+fn reverse(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "find reverse")?;
+    new_list(ctx, list.iter().rev().cloned().collect())
 }
 
-fn compact(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "compact")?;
-    ctx.work(list.len().saturating_mul(ITEM))?;
+fn compact(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "compact")?;
+    ctx.count_work(list.len().saturating_mul(ITEM))?;
     let kept = list.iter().filter(|item| !is_empty(item));
-    made(ctx, kept.cloned().collect())
+    new_list(ctx, kept.cloned().collect())
 }
 
-fn uniq(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
+fn uniq(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
     let mut kept = Vec::new();
-    for item in items(args, 0, "find uniq")?.iter() {
+    for item in list_argument(args, 0, "find uniq")?.iter() {
         if !contains(ctx, &kept, item)? {
             kept.push(item.clone());
         }
     }
-    made(ctx, kept)
+    new_list(ctx, kept)
 }
 
-fn without(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
+fn without(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
     let mut kept = Vec::new();
-    for item in items(args, 0, "find without")?.iter() {
+    for item in list_argument(args, 0, "find without")?.iter() {
         if !contains(ctx, args.rest(1), item)? {
             kept.push(item.clone());
         }
     }
-    made(ctx, kept)
+    new_list(ctx, kept)
 }
 
-fn has(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
+fn has(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
     let (needle, haystack) = (args.value(0), args.value(1));
     Ok(Value::Bool(match haystack {
         Value::Missing | Value::Nil => false,
@@ -124,7 +128,11 @@ fn has(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
 }
 
 /// Compares by Go's deep equality: an int never equals an int64.
-fn contains(ctx: &mut Context, items: &[Value], needle: &Value) -> Result<bool, FunctionError> {
+fn contains(
+    ctx: &mut FunctionContext,
+    items: &[Value],
+    needle: &Value,
+) -> Result<bool, FunctionError> {
     for item in items {
         if ctx.deep_equal(needle, item)? {
             return Ok(true);
@@ -134,8 +142,8 @@ fn contains(ctx: &mut Context, items: &[Value], needle: &Value) -> Result<bool, 
 }
 
 /// `slice LIST [START [END]]`
-fn slice(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 0, "slice")?;
+fn slice(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 0, "slice")?;
     if list.is_empty() {
         return Ok(Value::Nil);
     }
@@ -151,24 +159,24 @@ fn slice(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
         format!("slice bounds out of range: {start}:{end} of {count} items")
     })?;
     reserve_items(ctx, part.len(), ITEM)?;
-    Ok(Value::List(List::new(list.element(), part.to_vec())))
+    Ok(Value::List(ListValue::new(list.element(), part.to_vec())))
 }
 
-fn chunk(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let list = items(args, 1, "chunk")?;
+fn chunk(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let list = list_argument(args, 1, "chunk")?;
     let size = usize::try_from(args.int(0)?).unwrap_or_default();
     if size == 0 {
         return Err("the size must be at least 1".into());
     }
     reserve_items(ctx, list.len(), 2 * ITEM)?;
     let chunks = list.chunks(size).map(|chunk| Value::list(chunk.to_vec()));
-    Ok(Value::List(List::new(
+    Ok(Value::List(ListValue::new(
         &Type::List(&Type::Any),
         chunks.collect(),
     )))
 }
 
-fn concat(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
+fn concat(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
     let mut all = Vec::new();
     for value in args.rest(0) {
         let Value::List(list) = value else {

@@ -3,22 +3,28 @@
 use std::rc::Rc;
 
 use super::{ENTRY, ITEM, MAP, reserve_dict, reserve_items};
-use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::Any;
-use crate::value::{Dict, List, MAX_DEPTH, Value};
+use crate::value::{Dict, ListValue, MAX_DEPTH, Value};
 
 pub(super) const MERGE: &[Function<'static>] = &[
-    Function::variadic("merge", &[MAP], MAP, &|ctx, args| merged(ctx, args, false))
-        .or(&["mustMerge"]),
-    Function::variadic("mergeOverwrite", &[MAP], MAP, &|ctx, args| {
-        merged(ctx, args, true)
+    Function::variadic("merge", &[MAP], MAP, &|ctx, args| {
+        merge_arguments(ctx, args, false)
     })
-    .or(&["mustMergeOverwrite"]),
-    Function::new("deepCopy", &[Any], &copied).or(&["mustDeepCopy"]),
+    .with_aliases(&["mustMerge"]),
+    Function::variadic("mergeOverwrite", &[MAP], MAP, &|ctx, args| {
+        merge_arguments(ctx, args, true)
+    })
+    .with_aliases(&["mustMergeOverwrite"]),
+    Function::new("deepCopy", &[Any], &deep_copy).with_aliases(&["mustDeepCopy"]),
 ];
 
 /// Changes the first dict in place: with `overwrite`, the last value of a key wins, else the first value that is not empty.
-fn merged(ctx: &mut Context, args: Arguments<'_>, overwrite: bool) -> FunctionResult {
+fn merge_arguments(
+    ctx: &mut FunctionContext,
+    args: Arguments<'_>,
+    overwrite: bool,
+) -> FunctionResult {
     let target = args.dict(0)?;
     for index in 1..args.len() {
         merge(ctx, &target, &args.dict(index)?, overwrite, 0)?;
@@ -27,7 +33,7 @@ fn merged(ctx: &mut Context, args: Arguments<'_>, overwrite: bool) -> FunctionRe
 }
 
 fn merge(
-    ctx: &mut Context,
+    ctx: &mut FunctionContext,
     target: &Dict,
     source: &Dict,
     overwrite: bool,
@@ -61,17 +67,17 @@ fn is_empty(value: &Value) -> bool {
     !value.follow().truth()
 }
 
-fn copied(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
+fn deep_copy(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
     match args.value(0) {
         Value::Missing | Value::Nil => {
             Err("there is nothing to copy: the value is missing or null".into())
         }
-        value => copy(ctx, value, 0),
+        value => copy_value(ctx, value, 0),
     }
 }
 
 /// Copies dicts on all levels. Other values never change, and are shared.
-fn copy(ctx: &mut Context, value: &Value, depth: usize) -> FunctionResult {
+fn copy_value(ctx: &mut FunctionContext, value: &Value, depth: usize) -> FunctionResult {
     if depth > MAX_DEPTH {
         return Err(FunctionError::too_deep());
     }
@@ -80,15 +86,15 @@ fn copy(ctx: &mut Context, value: &Value, depth: usize) -> FunctionResult {
             reserve_items(ctx, list.len() + 2, ITEM)?;
             let mut items = Vec::with_capacity(list.len());
             for item in list.iter() {
-                items.push(copy(ctx, item, depth + 1)?);
+                items.push(copy_value(ctx, item, depth + 1)?);
             }
-            Value::List(List::new(list.element(), items))
+            Value::List(ListValue::new(list.element(), items))
         }
         Value::Dict(dict) => {
             reserve_dict(ctx, dict.len())?;
             let mut entries = Vec::with_capacity(dict.len());
             for (key, value) in dict.entries() {
-                entries.push((Rc::clone(&key), copy(ctx, &value, depth + 1)?));
+                entries.push((Rc::clone(&key), copy_value(ctx, &value, depth + 1)?));
             }
             Value::Dict(dict.of_same_type(entries))
         }

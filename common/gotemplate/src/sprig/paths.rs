@@ -1,19 +1,19 @@
 //! Functions for paths with slashes, as in Go's `path`; the `os…` functions do the same, as on Linux.
 
-use super::text_of_text;
+use super::map_text;
 use crate::function::Function;
 use crate::value::Type::Text;
 use crate::value::Value;
 
 pub(super) const PATHS: &[Function<'static>] = &[
-    Function::new("base", &[Text], &|_, args| text_of_text(args, base)).or(&["osBase"]),
-    Function::new("dir", &[Text], &|_, args| text_of_text(args, dir)).or(&["osDir"]),
-    Function::new("clean", &[Text], &|_, args| text_of_text(args, clean)).or(&["osClean"]),
-    Function::new("ext", &[Text], &|_, args| text_of_text(args, ext)).or(&["osExt"]),
+    Function::new("base", &[Text], &|_, args| map_text(args, base)).with_aliases(&["osBase"]),
+    Function::new("dir", &[Text], &|_, args| map_text(args, dir)).with_aliases(&["osDir"]),
+    Function::new("clean", &[Text], &|_, args| map_text(args, clean)).with_aliases(&["osClean"]),
+    Function::new("ext", &[Text], &|_, args| map_text(args, ext)).with_aliases(&["osExt"]),
     Function::new("isAbs", &[Text], &|_, args| {
         Ok(Value::Bool(args.text(0)?.starts_with('/')))
     })
-    .or(&["osIsAbs"]),
+    .with_aliases(&["osIsAbs"]),
 ];
 
 fn base(path: &str) -> String {

@@ -2,7 +2,7 @@
 
 /// Why an expression is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum PatternError {
     /// Go does not accept it either.
     Invalid(&'static str),
     /// Go accepts it, but this crate does not: a Unicode class, or single bytes.
@@ -16,27 +16,31 @@ const META: &str = r"\.+*?()|[]{}^$&~#-";
 
 /// Translates an expression: escapes literal braces and brackets, and expands `\Q…\E`. Expressions that only regex-lite accepts (`a**`,
 /// `a{1001}`) are refused, as in Go.
-pub(super) fn translated(pattern: &str) -> Result<String, Refusal> {
+pub(super) fn translate(pattern: &str) -> Result<String, PatternError> {
     let mut out = String::with_capacity(pattern.len() + 8);
     // Number of operators after the last atom: at most one, perhaps with a `?` that makes it lazy.
     let (mut operators, mut is_lazy) = (0, false);
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let behind = rest.get(c.len_utf8()..).unwrap_or_default();
-        let counts = if c == '{' { repetition(behind) } else { None };
+        let counts = if c == '{' {
+            read_repetition(behind)
+        } else {
+            None
+        };
         match (c, counts) {
             ('?', _) if operators == 1 && !is_lazy => is_lazy = true,
             ('*' | '+' | '?', _) | ('{', Some(_)) => operators += 1,
             _ => (operators, is_lazy) = (0, false),
         }
         if operators > 1 {
-            return Err(Refusal::Invalid("nested repetition"));
+            return Err(PatternError::Invalid("nested repetition"));
         }
         rest = match (c, counts) {
             ('{', Some((numbers, behind))) => {
                 let mut numbers_in = numbers.split(',').filter_map(|number| number.parse().ok());
                 if numbers_in.any(|number: usize| number > MAX_REPEAT) {
-                    return Err(Refusal::Invalid("more than 1000 repetitions"));
+                    return Err(PatternError::Invalid("more than 1000 repetitions"));
                 }
                 out.extend(["{", numbers, "}"]);
                 behind
@@ -45,13 +49,13 @@ pub(super) fn translated(pattern: &str) -> Result<String, Refusal> {
                 out.push_str("\\{");
                 behind
             }
-            ('\\', _) => escape(behind, &mut out)?,
-            ('[', _) => class(behind, &mut out)?,
+            ('\\', _) => write_escape(behind, &mut out)?,
+            ('[', _) => write_class(behind, &mut out)?,
             // The `?` before flags and names of groups repeats nothing.
             ('(', _) if behind.starts_with('?') => {
                 let behind = behind.get(1..).unwrap_or_default();
-                if flags(behind).is_some_and(|flags| flags.contains('x')) {
-                    return Err(Refusal::Invalid("unknown flag x"));
+                if read_flags(behind).is_some_and(|flags| flags.contains('x')) {
+                    return Err(PatternError::Invalid("unknown flag x"));
                 }
                 out.push_str("(?");
                 behind
@@ -66,7 +70,7 @@ pub(super) fn translated(pattern: &str) -> Result<String, Refusal> {
 }
 
 /// Reads `2,3}`. Returns `2,3` and the rest.
-fn repetition(text: &str) -> Option<(&str, &str)> {
+fn read_repetition(text: &str) -> Option<(&str, &str)> {
     let (numbers, rest) = text.split_once('}')?;
     let (least, most) = numbers.split_once(',').unwrap_or((numbers, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -74,17 +78,17 @@ fn repetition(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads the flags: the `i` of `(?i)` and `(?i:…)`.
-fn flags(text: &str) -> Option<&str> {
+fn read_flags(text: &str) -> Option<&str> {
     let flags = text.get(..text.find([':', ')'])?)?;
     let is_flag = |c: char| c.is_ascii_alphabetic() || c == '-';
     flags.chars().all(is_flag).then_some(flags)
 }
 
 /// Writes the escape sequence after a backslash, and returns the rest.
-fn escape<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
+fn write_escape<'a>(text: &'a str, out: &mut String) -> Result<&'a str, PatternError> {
     if let Some(quoted) = text.strip_prefix('Q') {
         let (quoted, rest) = quoted.split_once("\\E").unwrap_or((quoted, ""));
-        quoted.chars().for_each(|c| literal(c, out));
+        quoted.chars().for_each(|c| write_literal(c, out));
         return Ok(rest);
     }
     let Some(c) = text.chars().next() else {
@@ -92,15 +96,15 @@ fn escape<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
         return Ok(text);
     };
     match c {
-        'p' | 'P' | 'C' => return Err(Refusal::Unsupported(c)),
-        c if c.is_ascii_punctuation() || c == ' ' => literal(c, out),
+        'p' | 'P' | 'C' => return Err(PatternError::Unsupported(c)),
+        c if c.is_ascii_punctuation() || c == ' ' => write_literal(c, out),
         c => out.extend(['\\', c]),
     }
     Ok(text.get(c.len_utf8()..).unwrap_or_default())
 }
 
 /// Writes a bracketed class, and returns the rest. A `]` at its start is literal.
-fn class<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
+fn write_class<'a>(text: &'a str, out: &mut String) -> Result<&'a str, PatternError> {
     out.push('[');
     let mut rest = text;
     if let Some(behind) = rest.strip_prefix('^') {
@@ -125,9 +129,9 @@ fn class<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
                 out.extend(["[:", name, ":]"]);
                 behind
             }
-            ('\\', _) => escape(behind, out)?,
+            ('\\', _) => write_escape(behind, out)?,
             ('[' | '&' | '~', _) => {
-                literal(c, out);
+                write_literal(c, out);
                 behind
             }
             _ => {
@@ -139,7 +143,7 @@ fn class<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
     Ok(rest)
 }
 
-fn literal(c: char, out: &mut String) {
+fn write_literal(c: char, out: &mut String) {
     if META.contains(c) {
         out.push('\\');
     }

@@ -2,9 +2,9 @@
 
 use regex_lite::{Captures, Regex, RegexBuilder};
 
-use super::pattern::{Refusal, translated};
-use super::{ITEM, reserve_items, text_of_text};
-use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use super::pattern::{PatternError, translate};
+use super::{ITEM, map_text, reserve_items};
+use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::{Int, Text};
 use crate::value::Value;
 
@@ -16,22 +16,23 @@ pub(super) const REGEX: &[Function<'static>] = &[
     Function::new("mustRegexMatch", &[Text, Text], &|ctx, args| {
         Ok(Value::Bool(matches(ctx, args)??))
     }),
-    Function::new("regexFind", &[Text, Text], &find).or(&["mustRegexFind"]),
-    Function::new("regexFindAll", &[Text, Text, Int], &find_all).or(&["mustRegexFindAll"]),
+    Function::new("regexFind", &[Text, Text], &find).with_aliases(&["mustRegexFind"]),
+    Function::new("regexFindAll", &[Text, Text, Int], &find_all)
+        .with_aliases(&["mustRegexFindAll"]),
     Function::new("regexReplaceAll", &[Text, Text, Text], &replace_all)
-        .or(&["mustRegexReplaceAll"]),
+        .with_aliases(&["mustRegexReplaceAll"]),
     Function::new(
         "regexReplaceAllLiteral",
         &[Text, Text, Text],
         &|ctx, args| {
             let text = args.text(2)?;
-            replaced(ctx, args, |_, out| out.push_str(text))
+            replace_matches(ctx, args, |_, out| out.push_str(text))
         },
     )
-    .or(&["mustRegexReplaceAllLiteral"]),
-    Function::new("regexSplit", &[Text, Text, Int], &split).or(&["mustRegexSplit"]),
+    .with_aliases(&["mustRegexReplaceAllLiteral"]),
+    Function::new("regexSplit", &[Text, Text, Int], &split).with_aliases(&["mustRegexSplit"]),
     Function::new("regexQuoteMeta", &[Text], &|_, args| {
-        text_of_text(args, quote_meta)
+        map_text(args, quote_meta)
     }),
 ];
 
@@ -47,39 +48,49 @@ const UNIT: usize = 512;
 const SLOWER: usize = 4;
 
 /// A compiled expression, and the cost of reading a byte with it.
-struct Compiled {
+struct CompiledRegex {
     regex: Regex,
     cost: usize,
     /// Bytes after a match that a search may read; `None` if that may be the whole text, as with `[^x]*x|a`.
     ahead: Option<usize>,
 }
 
-impl Compiled {
+impl CompiledRegex {
     /// Counts one search in a whole text.
-    fn search(&self, ctx: &mut Context, text: &str) -> Result<(), FunctionError> {
-        ctx.work(text.len().saturating_mul(self.cost))
+    fn count_search(&self, ctx: &mut FunctionContext, text: &str) -> Result<(), FunctionError> {
+        ctx.count_work(text.len().saturating_mul(self.cost))
     }
 
     /// Counts the next one of several searches, from byte `from` on. Each of them may read the whole rest.
-    fn next(&self, ctx: &mut Context, text: &str, from: usize) -> Result<(), FunctionError> {
+    fn count_next_search(
+        &self,
+        ctx: &mut FunctionContext,
+        text: &str,
+        from: usize,
+    ) -> Result<(), FunctionError> {
         let rest = text.len().saturating_sub(from);
         let read = self.ahead.map_or(rest, |ahead| ahead.min(rest));
-        ctx.work(read.saturating_add(1).saturating_mul(self.cost))
+        ctx.count_work(read.saturating_add(1).saturating_mul(self.cost))
     }
 
     /// Counts the bytes that a search read before its match, if `next` did not count them already.
-    fn found(&self, ctx: &mut Context, from: usize, end: usize) -> Result<(), FunctionError> {
+    fn count_match(
+        &self,
+        ctx: &mut FunctionContext,
+        from: usize,
+        end: usize,
+    ) -> Result<(), FunctionError> {
         let read = self.ahead.map_or(0, |_| end.saturating_sub(from));
-        ctx.work(read.saturating_mul(self.cost))
+        ctx.count_work(read.saturating_mul(self.cost))
     }
 }
 
 /// Compiles the expression in the first argument, for the text in the second. The inner error is one that Go reports as well; the outer
 /// error is a limit of this crate, which must not make `regexMatch` silently return false.
-fn compiled(
-    ctx: &mut Context,
+fn compile(
+    ctx: &mut FunctionContext,
     args: Arguments<'_>,
-) -> Result<Result<Compiled, FunctionError>, FunctionError> {
+) -> Result<Result<CompiledRegex, FunctionError>, FunctionError> {
     let (pattern, text) = (args.text(0)?, args.text(1)?);
     if text.len() > MAX_TEXT {
         return Err(FunctionError::new(format!(
@@ -94,13 +105,13 @@ fn compiled(
         )));
     }
     // The translation searches for a closing bracket from every opening one.
-    ctx.work(pattern.len().saturating_mul(pattern.len()) / SLOWER)?;
+    ctx.count_work(pattern.len().saturating_mul(pattern.len()) / SLOWER)?;
     let invalid =
         |reason: &str| FunctionError::new(format!("error parsing regexp: {reason}: {pattern:?}"));
-    let translated = match translated(pattern) {
+    let translated = match translate(pattern) {
         Ok(translated) => translated,
-        Err(Refusal::Invalid(reason)) => return Ok(Err(invalid(reason))),
-        Err(Refusal::Unsupported(class)) => {
+        Err(PatternError::Invalid(reason)) => return Ok(Err(invalid(reason))),
+        Err(PatternError::Unsupported(class)) => {
             return Err(FunctionError::new(format!(
                 "{pattern:?}: \\{class} is not supported here: write the characters out, as in [a-zA-Z]"
             )));
@@ -110,10 +121,10 @@ fn compiled(
     // The size of a compiled expression is known only as the limit into which it fits.
     let mut size = UNIT.min(limit);
     loop {
-        ctx.work(size.saturating_mul(SLOWER))?;
+        ctx.count_work(size.saturating_mul(SLOWER))?;
         match RegexBuilder::new(&translated).size_limit(size).build() {
             Ok(regex) => {
-                return Ok(Ok(Compiled {
+                return Ok(Ok(CompiledRegex {
                     regex,
                     cost: size.div_ceil(UNIT).saturating_mul(SLOWER),
                     // Nothing repeats, so no match is longer than the expression.
@@ -135,40 +146,40 @@ fn compiled(
 
 /// Returns whether the expression matches. The errors are those of [`compiled`].
 fn matches(
-    ctx: &mut Context,
+    ctx: &mut FunctionContext,
     args: Arguments<'_>,
 ) -> Result<Result<bool, FunctionError>, FunctionError> {
     let text = args.text(1)?;
-    Ok(match compiled(ctx, args)? {
+    Ok(match compile(ctx, args)? {
         Ok(compiled) => {
-            compiled.search(ctx, text)?;
+            compiled.count_search(ctx, text)?;
             Ok(compiled.regex.is_match(text))
         }
         Err(error) => Err(error),
     })
 }
 
-fn find(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let compiled = compiled(ctx, args)??;
+fn find(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let compiled = compile(ctx, args)??;
     let text = args.text(1)?;
-    compiled.search(ctx, text)?;
+    compiled.count_search(ctx, text)?;
     let found = compiled.regex.find(text);
     Ok(Value::text(found.map_or("", |found| found.as_str())))
 }
 
 /// Returns at most as many matches as asked for; all if the number is negative.
-fn find_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let compiled = compiled(ctx, args)??;
+fn find_all(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let compiled = compile(ctx, args)??;
     let text = args.text(1)?;
     let limit = usize::try_from(args.int(2)?).unwrap_or(usize::MAX);
     let mut found = Vec::new();
     let mut parts = compiled.regex.find_iter(text).take(limit);
     let mut end = 0;
     loop {
-        compiled.next(ctx, text, end)?;
+        compiled.count_next_search(ctx, text, end)?;
         let Some(part) = parts.next() else { break };
         ctx.reserve(part.len().saturating_add(2 * ITEM))?;
-        compiled.found(ctx, end, part.end())?;
+        compiled.count_match(ctx, end, part.end())?;
         end = part.end();
         found.push(part.as_str());
     }
@@ -176,29 +187,29 @@ fn find_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
 }
 
 /// Replaces all matches; `$1`, `${1}` and `${name}` stand for the text of a group.
-fn replace_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
+fn replace_all(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
     let template = args.text(2)?;
-    replaced(ctx, args, |groups, out| expand(template, groups, out))
+    replace_matches(ctx, args, |groups, out| expand(template, groups, out))
 }
 
-fn replaced(
-    ctx: &mut Context,
+fn replace_matches(
+    ctx: &mut FunctionContext,
     args: Arguments<'_>,
     write: impl Fn(&Captures<'_>, &mut String),
 ) -> FunctionResult {
-    let compiled = compiled(ctx, args)??;
+    let compiled = compile(ctx, args)??;
     let text = args.text(1)?;
     let mut out = String::new();
     let mut all = compiled.regex.captures_iter(text);
     let mut end = 0;
     loop {
-        compiled.next(ctx, text, end)?;
+        compiled.count_next_search(ctx, text, end)?;
         let Some(groups) = all.next() else { break };
         let Some(whole) = groups.get(0) else { continue };
         let before = out.len();
         out.push_str(text.get(end..whole.start()).unwrap_or_default());
         write(&groups, &mut out);
-        compiled.found(ctx, end, whole.end())?;
+        compiled.count_match(ctx, end, whole.end())?;
         end = whole.end();
         ctx.reserve(out.len() - before)?;
     }
@@ -246,8 +257,8 @@ fn group_name(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Splits into at most as many parts as asked for; all if the number is negative.
-fn split(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let compiled = compiled(ctx, args)??;
+fn split(ctx: &mut FunctionContext, args: Arguments<'_>) -> FunctionResult {
+    let compiled = compile(ctx, args)??;
     let (pattern, text) = (args.text(0)?, args.text(1)?);
     let limit = usize::try_from(args.int(2)?).unwrap_or(usize::MAX);
     if limit == 0 {
@@ -260,9 +271,9 @@ fn split(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     let (mut parts, mut start, mut end) = (Vec::new(), 0, 0);
     let mut all = compiled.regex.find_iter(text).take(limit);
     while parts.len() + 1 != limit {
-        compiled.next(ctx, text, start)?;
+        compiled.count_next_search(ctx, text, start)?;
         let Some(found) = all.next() else { break };
-        compiled.found(ctx, start, found.end())?;
+        compiled.count_match(ctx, start, found.end())?;
         reserve_items(ctx, 1, 2 * ITEM)?;
         end = found.start();
         if found.end() != 0 {

@@ -1,17 +1,17 @@
 //! Functions that return sequences of numbers.
 
 use super::{ITEM, reserve_items};
-use crate::function::{Context, Function, FunctionError, FunctionResult};
+use crate::function::{Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::Int;
-use crate::value::{List, Type, Value};
+use crate::value::{ListValue, Type, Value};
 
 pub(super) const SEQUENCES: &[Function<'static>] = &[
     Function::new("until", &[Int], &|ctx, args| {
         let count = args.int(0)?;
-        listed(ctx, 0, count, if count < 0 { -1 } else { 1 })
+        list_numbers(ctx, 0, count, if count < 0 { -1 } else { 1 })
     }),
     Function::new("untilStep", &[Int, Int, Int], &|ctx, args| {
-        listed(ctx, args.int(0)?, args.int(1)?, args.int(2)?)
+        list_numbers(ctx, args.int(0)?, args.int(1)?, args.int(2)?)
     }),
     // `seq END`, `seq START END`, `seq START STEP END`; the end is included.
     Function::variadic("seq", &[], Int, &|ctx, args| {
@@ -32,14 +32,14 @@ pub(super) const SEQUENCES: &[Function<'static>] = &[
     }),
 ];
 
-fn listed(ctx: &mut Context, start: i64, stop: i64, step: i64) -> FunctionResult {
+fn list_numbers(ctx: &mut FunctionContext, start: i64, stop: i64, step: i64) -> FunctionResult {
     let numbers = numbers(ctx, start, stop, step)?.map(Value::Int);
-    Ok(Value::List(List::new(&Type::Int, numbers.collect())))
+    Ok(Value::List(ListValue::new(&Type::Int, numbers.collect())))
 }
 
 /// Returns the numbers from `start` to before `stop`; none if `step` leads in the other direction.
 fn numbers(
-    ctx: &mut Context,
+    ctx: &mut FunctionContext,
     start: i64,
     stop: i64,
     step: i64,

@@ -1,7 +1,7 @@
 //! Functions that make texts from texts.
 
-use super::{case, pieces, text_of_text, wrap};
-use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use super::{case, map_text, pieces, wrap};
+use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::{Any, Int, Text};
 use crate::value::Value;
 use crate::value::format::quote;
@@ -14,11 +14,11 @@ pub(super) const STRINGS: &[Function<'static>] = &[
     // The first argument contains the characters to trim.
     Function::new("trimAll", &[Text, Text], &|ctx, args| {
         let cutset = args.text(0)?;
-        ctx.work(cutset.len().saturating_mul(args.text(1)?.len()))?;
+        ctx.count_work(cutset.len().saturating_mul(args.text(1)?.len()))?;
         let trimmed = args.text(1)?.trim_matches(|c| cutset.contains(c));
         Ok(Value::text(trimmed))
     })
-    .or(&["trimall"]),
+    .with_aliases(&["trimall"]),
     Function::new("trimPrefix", &[Text, Text], &|_, args| {
         let (prefix, text) = (args.text(0)?, args.text(1)?);
         Ok(Value::text(text.strip_prefix(prefix).unwrap_or(text)))
@@ -27,30 +27,26 @@ pub(super) const STRINGS: &[Function<'static>] = &[
         let (suffix, text) = (args.text(0)?, args.text(1)?);
         Ok(Value::text(text.strip_suffix(suffix).unwrap_or(text)))
     }),
-    Function::new("upper", &[Text], &|_, args| text_of_text(args, case::upper)),
-    Function::new("lower", &[Text], &|_, args| text_of_text(args, case::lower)),
-    Function::new("title", &[Text], &|_, args| text_of_text(args, case::title)),
-    Function::new("untitle", &[Text], &|_, args| {
-        text_of_text(args, case::untitle)
-    }),
+    Function::new("upper", &[Text], &|_, args| map_text(args, case::upper)),
+    Function::new("lower", &[Text], &|_, args| map_text(args, case::lower)),
+    Function::new("title", &[Text], &|_, args| map_text(args, case::title)),
+    Function::new("untitle", &[Text], &|_, args| map_text(args, case::untitle)),
     Function::new("swapcase", &[Text], &|_, args| {
-        text_of_text(args, case::swapcase)
+        map_text(args, case::swapcase)
     }),
     Function::new("camelcase", &[Text], &|_, args| {
-        text_of_text(args, case::camelcase)
+        map_text(args, case::camelcase)
     }),
     Function::new("snakecase", &[Text], &|_, args| {
-        text_of_text(args, |text| case::joined_words(text, '_'))
+        map_text(args, |text| case::join_words(text, '_'))
     }),
     Function::new("kebabcase", &[Text], &|_, args| {
-        text_of_text(args, |text| case::joined_words(text, '-'))
+        map_text(args, |text| case::join_words(text, '-'))
     }),
     Function::new("initials", &[Text], &|_, args| {
-        text_of_text(args, case::initials)
+        map_text(args, case::initials)
     }),
-    Function::new("nospace", &[Text], &|_, args| {
-        text_of_text(args, case::nospace)
-    }),
+    Function::new("nospace", &[Text], &|_, args| map_text(args, case::nospace)),
     Function::new("contains", &[Text, Text], &|_, args| {
         Ok(Value::Bool(args.text(1)?.contains(args.text(0)?)))
     }),
@@ -68,16 +64,16 @@ pub(super) const STRINGS: &[Function<'static>] = &[
         Ok(Value::text(args.value(0).to_text()?))
     }),
     Function::variadic("quote", &[], Any, &|ctx, args| {
-        between(ctx, args, |text| quote(text, '"', false))
+        join_arguments(ctx, args, |text| quote(text, '"', false))
     }),
     Function::variadic("squote", &[], Any, &|ctx, args| {
-        between(ctx, args, |text| format!("'{text}'"))
+        join_arguments(ctx, args, |text| format!("'{text}'"))
     }),
     Function::variadic("cat", &[], Any, &|ctx, args| {
-        between(ctx, args, str::to_owned)
+        join_arguments(ctx, args, str::to_owned)
     }),
     Function::new("repeat", &[Int, Text], &|ctx, args| {
-        let (count, text) = (length(args.int(0)?, "count")?, args.text(1)?);
+        let (count, text) = (non_negative(args.int(0)?, "count")?, args.text(1)?);
         ctx.reserve(count.saturating_mul(text.len()))?;
         Ok(Value::text(text.repeat(count)))
     }),
@@ -87,22 +83,22 @@ pub(super) const STRINGS: &[Function<'static>] = &[
         Ok(Value::text(text.replace(old, new)))
     }),
     Function::new("indent", &[Int, Text], &|ctx, args| {
-        indented(ctx, args.int(0)?, args.text(1)?, "")
+        indent(ctx, args.int(0)?, args.text(1)?, "")
     }),
     Function::new("nindent", &[Int, Text], &|ctx, args| {
-        indented(ctx, args.int(0)?, args.text(1)?, "\n")
+        indent(ctx, args.int(0)?, args.text(1)?, "\n")
     }),
     Function::new("wrap", &[Int, Text], &|ctx, args| {
-        wrap::wrapped(ctx, args.text(1)?, args.int(0)?, "", false)
+        wrap::wrap_text(ctx, args.text(1)?, args.int(0)?, "", false)
     }),
     Function::new("wrapWith", &[Int, Text, Text], &|ctx, args| {
-        wrap::wrapped(ctx, args.text(2)?, args.int(0)?, args.text(1)?, true)
+        wrap::wrap_text(ctx, args.text(2)?, args.int(0)?, args.text(1)?, true)
     }),
 ];
 
 /// Joins the arguments that are not nil with blanks, each converted by `make`.
-fn between(
-    ctx: &mut Context,
+fn join_arguments(
+    ctx: &mut FunctionContext,
     args: Arguments<'_>,
     make: impl Fn(&str) -> String,
 ) -> FunctionResult {
@@ -112,21 +108,25 @@ fn between(
         .filter(|value| !matches!(value, Value::Missing | Value::Nil));
     let mut parts = Vec::new();
     for value in present {
-        parts.push(make(&pieces::text(ctx, value)?));
+        parts.push(make(&pieces::to_reserved_text(ctx, value)?));
     }
-    joined(ctx, &parts, " ")
+    join_texts(ctx, &parts, " ")
 }
 
 /// Joins texts with a separator.
-pub(super) fn joined(ctx: &mut Context, items: &[String], separator: &str) -> FunctionResult {
+pub(super) fn join_texts(
+    ctx: &mut FunctionContext,
+    items: &[String],
+    separator: &str,
+) -> FunctionResult {
     let separators = items.len().saturating_mul(separator.len());
     let texts = items.iter().map(String::len).sum::<usize>();
     ctx.reserve(separators.saturating_add(texts))?;
     Ok(Value::text(items.join(separator)))
 }
 
-fn indented(ctx: &mut Context, spaces: i64, text: &str, before: &str) -> FunctionResult {
-    let spaces = length(spaces, "number of blanks")?;
+fn indent(ctx: &mut FunctionContext, spaces: i64, text: &str, before: &str) -> FunctionResult {
+    let spaces = non_negative(spaces, "number of blanks")?;
     let lines = text.matches('\n').count() + 1;
     ctx.reserve(lines.saturating_mul(spaces).saturating_add(text.len()))?;
     let pad = " ".repeat(spaces);
@@ -135,7 +135,7 @@ fn indented(ctx: &mut Context, spaces: i64, text: &str, before: &str) -> Functio
 }
 
 /// Checks that a number is not negative.
-fn length(number: i64, what: &str) -> Result<usize, FunctionError> {
+fn non_negative(number: i64, what: &str) -> Result<usize, FunctionError> {
     usize::try_from(number)
         .map_err(|_| FunctionError::new(format!("the {what} must not be negative: {number}")))
 }

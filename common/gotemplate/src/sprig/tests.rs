@@ -2,25 +2,29 @@ use serde_json::{Value as Json, json};
 
 use super::SPRIG;
 use crate::function::Function;
-use crate::limits::Limits;
+use crate::limits::TemplateLimits;
 use crate::value::Value;
-use crate::{Options, Template, TemplateError};
+use crate::{TemplateError, TemplateFile, TemplateOptions};
 
-fn rendered_within(limits: Limits, text: &str, data: &Json) -> Result<String, TemplateError> {
-    let options = Options {
+fn rendered_within(
+    limits: TemplateLimits,
+    text: &str,
+    data: &Json,
+) -> Result<String, TemplateError> {
+    let options = TemplateOptions {
         functions: SPRIG,
         limits,
-        ..Options::default()
+        ..TemplateOptions::default()
     };
-    let template = Template { name: "t", text };
+    let template = TemplateFile { name: "t", text };
     let rendered = crate::render(&[template], Value::try_from(data).unwrap(), &options)?;
     Ok(rendered.text)
 }
 
 fn rendered(text: &str, data: &Json) -> Result<String, TemplateError> {
-    let limits = Limits {
+    let limits = TemplateLimits {
         bytes: 64 << 20,
-        ..Limits::default()
+        ..TemplateLimits::default()
     };
     rendered_within(limits, text, data)
 }
@@ -108,9 +112,9 @@ fn nothing_grows_without_end() {
 /// Each makes 40 times 50 kB, while 1 MiB is allowed.
 #[test]
 fn copies_of_long_texts_count() {
-    let limits = Limits {
+    let limits = TemplateLimits {
         bytes: 1 << 20,
-        ..Limits::default()
+        ..TemplateLimits::default()
     };
     let data = json!({"s": "a".repeat(50_000), "json": format!("[{:?}]", "a".repeat(50_000))});
     let many = |kept: &str| {
@@ -142,7 +146,7 @@ fn copies_of_long_texts_count() {
 }
 
 /// The error of a rendering within `limits`.
-fn refusal_within(limits: Limits, text: &str, data: &Json) -> String {
+fn refusal_within(limits: TemplateLimits, text: &str, data: &Json) -> String {
     match rendered_within(limits, text, data) {
         Ok(made) => panic!("{text}: {} bytes instead of an error", made.len()),
         Err(error) => error.to_string(),
@@ -151,9 +155,9 @@ fn refusal_within(limits: Limits, text: &str, data: &Json) -> String {
 
 #[test]
 fn loops_over_long_texts_and_lists_end() {
-    let limits = Limits {
+    let limits = TemplateLimits {
         work: 1 << 20,
-        ..Limits::default()
+        ..TemplateLimits::default()
     };
     let data = json!({"s": "a".repeat(10_000)});
     for looked in [

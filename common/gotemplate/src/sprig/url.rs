@@ -5,11 +5,11 @@ use std::fmt;
 
 /// A URL. All parts except `opaque` and `query` are unescaped.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Url {
+pub(super) struct ParsedUrl {
     pub(super) scheme: String,
     /// The text after the scheme if it does not begin with a slash: `mailto:OPAQUE`.
     pub(super) opaque: String,
-    pub(super) user: Option<User>,
+    pub(super) user: Option<UrlUser>,
     /// Host with port.
     pub(super) host: String,
     pub(super) path: String,
@@ -19,14 +19,14 @@ pub(super) struct Url {
 
 /// User name and password.
 #[derive(Clone, Debug)]
-pub(super) struct User {
+pub(super) struct UrlUser {
     name: String,
     password: Option<String>,
 }
 
 /// Why a text is not a valid URL. The message does not repeat the text, because it can contain passwords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum UrlError {
+pub(super) enum UrlSyntaxError {
     #[error("invalid control character in URL")]
     Control,
     #[error("missing protocol scheme")]
@@ -47,7 +47,7 @@ pub(super) enum UrlError {
 
 /// A part of a URL. It determines which characters are escaped.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum UrlPart {
     User,
     Host,
     Zone,
@@ -55,15 +55,15 @@ enum Part {
     Fragment,
 }
 
-impl Url {
-    pub(super) fn parse(text: &str) -> Result<Self, UrlError> {
+impl ParsedUrl {
+    pub(super) fn parse(text: &str) -> Result<Self, UrlSyntaxError> {
         let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = Self {
-            fragment: unescape(fragment, Part::Fragment)?,
+            fragment: unescape(fragment, UrlPart::Fragment)?,
             ..Self::default()
         };
         if text.bytes().any(|byte| byte.is_ascii_control()) {
-            return Err(UrlError::Control);
+            return Err(UrlSyntaxError::Control);
         }
         if text == "*" {
             url.path = text.to_owned();
@@ -79,7 +79,7 @@ impl Url {
                 return Ok(url);
             }
             if rest.split('/').next().unwrap_or_default().contains(':') {
-                return Err(UrlError::Colon);
+                return Err(UrlSyntaxError::Colon);
             }
         }
         let authority = rest
@@ -94,7 +94,7 @@ impl Url {
                 path
             }
         };
-        url.path = unescape(path, Part::Path)?;
+        url.path = unescape(path, UrlPart::Path)?;
         Ok(url)
     }
 
@@ -110,7 +110,7 @@ impl Url {
         inner.unwrap_or(host)
     }
 
-    fn set_authority(&mut self, authority: &str) -> Result<(), UrlError> {
+    fn set_authority(&mut self, authority: &str) -> Result<(), UrlSyntaxError> {
         let (user, host) = match authority.rsplit_once('@') {
             Some((user, host)) => (Some(user), host),
             None => (None, authority),
@@ -119,23 +119,23 @@ impl Url {
         let Some(user) = user else { return Ok(()) };
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
         if !user.chars().all(is_allowed) {
-            return Err(UrlError::User);
+            return Err(UrlSyntaxError::User);
         }
         let (name, password) = match user.split_once(':') {
             Some((name, password)) => (name, Some(password)),
             None => (user, None),
         };
-        self.user = Some(User {
-            name: unescape(name, Part::User)?,
+        self.user = Some(UrlUser {
+            name: unescape(name, UrlPart::User)?,
             password: password
-                .map(|password| unescape(password, Part::User))
+                .map(|password| unescape(password, UrlPart::User))
                 .transpose()?,
         });
         Ok(())
     }
 }
 
-impl fmt::Display for Url {
+impl fmt::Display for ParsedUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.scheme.is_empty() {
             write!(f, "{}:", self.scheme)?;
@@ -150,10 +150,10 @@ impl fmt::Display for Url {
             if let Some(user) = &self.user {
                 write!(f, "{user}@")?;
             }
-            f.write_str(&escape(&self.host, Part::Host))?;
+            f.write_str(&escape(&self.host, UrlPart::Host))?;
             let path = match self.path.as_str() {
                 "*" => "*".to_owned(),
-                path => escape(path, Part::Path),
+                path => escape(path, UrlPart::Path),
             };
             let has_colon = path
                 .split('/')
@@ -170,50 +170,50 @@ impl fmt::Display for Url {
             write!(f, "?{}", self.query)?;
         }
         if !self.fragment.is_empty() {
-            write!(f, "#{}", escape(&self.fragment, Part::Fragment))?;
+            write!(f, "#{}", escape(&self.fragment, UrlPart::Fragment))?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for User {
+impl fmt::Display for UrlUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&escape(&self.name, Part::User))?;
+        f.write_str(&escape(&self.name, UrlPart::User))?;
         match &self.password {
-            Some(password) => write!(f, ":{}", escape(password, Part::User)),
+            Some(password) => write!(f, ":{}", escape(password, UrlPart::User)),
             None => Ok(()),
         }
     }
 }
 
 /// Splits off the text before the first colon, if it can be a scheme.
-fn split_scheme(text: &str) -> Result<(&str, &str), UrlError> {
+fn split_scheme(text: &str) -> Result<(&str, &str), UrlSyntaxError> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'));
     let Some((scheme, rest)) = end.map(|end| text.split_at(end)) else {
         return Ok(("", text));
     };
     match rest.strip_prefix(':') {
-        Some(_) if scheme.is_empty() => Err(UrlError::Scheme),
+        Some(_) if scheme.is_empty() => Err(UrlSyntaxError::Scheme),
         Some(rest) if scheme.starts_with(|c: char| c.is_ascii_alphabetic()) => Ok((scheme, rest)),
         _ => Ok(("", text)),
     }
 }
 
-fn parse_host(host: &str, is_http: bool) -> Result<String, UrlError> {
+fn parse_host(host: &str, is_http: bool) -> Result<String, UrlSyntaxError> {
     if let Some(address) = host.strip_prefix('[') {
-        let (address, port) = address.rsplit_once(']').ok_or(UrlError::Host)?;
+        let (address, port) = address.rsplit_once(']').ok_or(UrlSyntaxError::Host)?;
         if !is_port(port) {
-            return Err(UrlError::Port);
+            return Err(UrlSyntaxError::Port);
         }
         let (address, zone) = match address.find("%25") {
             Some(zone) => address.split_at(zone),
             None => (address, ""),
         };
-        let address = unescape(address, Part::Host)?;
-        let zone = unescape(zone, Part::Zone)?;
+        let address = unescape(address, UrlPart::Host)?;
+        let zone = unescape(zone, UrlPart::Zone)?;
         let has_name = zone.is_empty() || zone.len() > 1;
         if address.contains('[') || address.parse::<Ipv6Addr>().is_err() || !has_name {
-            return Err(UrlError::Host);
+            return Err(UrlSyntaxError::Host);
         }
         return Ok(format!("[{address}{zone}]{port}"));
     }
@@ -223,12 +223,12 @@ fn parse_host(host: &str, is_http: bool) -> Result<String, UrlError> {
         host.rfind(':')
     };
     if host.contains('[') {
-        return Err(UrlError::Host);
+        return Err(UrlSyntaxError::Host);
     }
     if port.is_some_and(|port| !is_port(&host[port..])) {
-        return Err(UrlError::Port);
+        return Err(UrlSyntaxError::Port);
     }
-    unescape(host, Part::Host)
+    unescape(host, UrlPart::Host)
 }
 
 /// Returns whether a text is empty, or a colon and any number of digits.
@@ -238,14 +238,14 @@ fn is_port(text: &str) -> bool {
         && (text.is_empty() || digits.len() < text.len())
 }
 
-fn unescape(text: &str, part: Part) -> Result<String, UrlError> {
+fn unescape(text: &str, part: UrlPart) -> Result<String, UrlSyntaxError> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
-        let is_host = matches!(part, Part::Host | Part::Zone);
+        let is_host = matches!(part, UrlPart::Host | UrlPart::Zone);
         if byte != b'%' {
             if is_host && byte.is_ascii() && is_escaped(byte, part) {
-                return Err(UrlError::Host);
+                return Err(UrlSyntaxError::Host);
             }
             out.push(byte);
             continue;
@@ -255,23 +255,23 @@ fn unescape(text: &str, part: Part) -> Result<String, UrlError> {
                 .next()
                 .and_then(|digit| char::from(digit).to_digit(16))
         };
-        let (high, low) = digit().zip(digit()).ok_or(UrlError::Escape)?;
-        let byte = u8::try_from(high << 4 | low).map_err(|_| UrlError::Escape)?;
+        let (high, low) = digit().zip(digit()).ok_or(UrlSyntaxError::Escape)?;
+        let byte = u8::try_from(high << 4 | low).map_err(|_| UrlSyntaxError::Escape)?;
         let is_allowed = match part {
             // In host names, only characters outside of ASCII may be escaped (RFC 6874).
-            Part::Host => byte == b'%' || !byte.is_ascii(),
-            Part::Zone => matches!(byte, b'%' | b' ') || !is_escaped(byte, Part::Host),
+            UrlPart::Host => byte == b'%' || !byte.is_ascii(),
+            UrlPart::Zone => matches!(byte, b'%' | b' ') || !is_escaped(byte, UrlPart::Host),
             _ => true,
         };
         if !is_allowed {
-            return Err(UrlError::Escape);
+            return Err(UrlSyntaxError::Escape);
         }
         out.push(byte);
     }
-    String::from_utf8(out).map_err(|_| UrlError::Utf8)
+    String::from_utf8(out).map_err(|_| UrlSyntaxError::Utf8)
 }
 
-fn escape(text: &str, part: Part) -> String {
+fn escape(text: &str, part: UrlPart) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if is_escaped(byte, part) {
@@ -283,12 +283,12 @@ fn escape(text: &str, part: Part) -> String {
     out
 }
 
-fn is_escaped(byte: u8, part: Part) -> bool {
+fn is_escaped(byte: u8, part: UrlPart) -> bool {
     let unescaped: &[u8] = match part {
-        Part::Host | Part::Zone => b"-._~!\"$&'()*+,:;<=>[]",
-        Part::User => b"-._~$&+,;=",
-        Part::Path => b"-._~$&+,/:;=@",
-        Part::Fragment => b"-._~!$&()*+,/:;=?@",
+        UrlPart::Host | UrlPart::Zone => b"-._~!\"$&'()*+,:;<=>[]",
+        UrlPart::User => b"-._~$&+,;=",
+        UrlPart::Path => b"-._~$&+,/:;=@",
+        UrlPart::Fragment => b"-._~!$&()*+,/:;=?@",
     };
     !byte.is_ascii_alphanumeric() && !unescaped.contains(&byte)
 }

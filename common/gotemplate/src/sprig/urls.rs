@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::url::{Url, UrlError, User};
+use super::url::{ParsedUrl, UrlSyntaxError, UrlUser};
 use super::{DICT, MAP};
 use crate::function::{Function, FunctionError};
 use crate::value::Type::Text;
@@ -11,8 +11,12 @@ use crate::value::{Dict, Type, Value};
 pub(super) const URLS: &[Function<'static>] = &[
     Function::new("urlParse", &[Text], &|ctx, args| {
         ctx.reserve(args.text(0)?.len().saturating_add(DICT))?;
-        let url = Url::parse(args.text(0)?).map_err(not_parsed)?;
-        let user = url.user.as_ref().map(User::to_string).unwrap_or_default();
+        let url = ParsedUrl::parse(args.text(0)?).map_err(parse_error)?;
+        let user = url
+            .user
+            .as_ref()
+            .map(UrlUser::to_string)
+            .unwrap_or_default();
         let parts = [
             ("scheme", url.scheme.clone()),
             ("host", url.host.clone()),
@@ -37,7 +41,7 @@ pub(super) const URLS: &[Function<'static>] = &[
             ))),
         };
         let user = part("userinfo")?;
-        let url = Url {
+        let url = ParsedUrl {
             scheme: part("scheme")?,
             host: part("host")?,
             path: part("path")?,
@@ -47,8 +51,8 @@ pub(super) const URLS: &[Function<'static>] = &[
             user: match user.as_str() {
                 "" => None,
                 user => {
-                    Url::parse(&format!("proto://{user}@host"))
-                        .map_err(not_parsed)?
+                    ParsedUrl::parse(&format!("proto://{user}@host"))
+                        .map_err(parse_error)?
                         .user
                 }
             },
@@ -57,6 +61,6 @@ pub(super) const URLS: &[Function<'static>] = &[
     }),
 ];
 
-fn not_parsed(error: UrlError) -> FunctionError {
+fn parse_error(error: UrlSyntaxError) -> FunctionError {
     FunctionError::new(format!("unable to parse url: {error}"))
 }

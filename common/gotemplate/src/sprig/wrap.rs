@@ -1,12 +1,12 @@
 //! Wraps lines: goutils 1.1.1, which counts bytes and breaks lines only at `' '`.
 
-use super::pieces::piece;
-use crate::function::{Context, FunctionResult};
+use super::pieces::slice_text;
+use crate::function::{FunctionContext, FunctionResult};
 use crate::value::Value;
 
 /// Puts `line_break` (a newline if it is empty) before each line that would be longer than `width`.
-pub(super) fn wrapped(
-    ctx: &mut Context,
+pub(super) fn wrap_text(
+    ctx: &mut FunctionContext,
     text: &str,
     width: i64,
     line_break: &str,
@@ -38,10 +38,10 @@ pub(super) fn wrapped(
             },
         };
         ctx.reserve(line_break.len())?;
-        out.push_str(piece(text, start, end)?);
+        out.push_str(slice_text(text, start, end)?);
         out.push_str(line_break);
         start = next;
     }
-    out.push_str(piece(text, start, bytes.len())?);
+    out.push_str(slice_text(text, start, bytes.len())?);
     Ok(Value::text(out))
 }

@@ -5,7 +5,7 @@ use crate::value::number::{parse_integer, without_underscores};
 use crate::value::hexadecimal;
 /// A number without a type: it gets the type of the parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Number<'a> {
+pub struct NumberConstant<'a> {
     /// Its spelling.
     pub text: &'a str,
     /// Its value if it is whole and fits an int64.
@@ -16,19 +16,19 @@ pub struct Number<'a> {
     pub complex: Option<(f64, f64)>,
 }
 
-impl<'a> Number<'a> {
+impl<'a> NumberConstant<'a> {
     /// Parses `17`, `0x1F`, `1_000`, `1.5e3` or `2i`.
     pub fn parse(text: &'a str) -> Result<Self, String> {
         let illegal = || format!("illegal number syntax: {text:?}");
         if let Some(imaginary) = text.strip_suffix('i') {
-            let imaginary = float(imaginary).ok_or_else(illegal)?;
+            let imaginary = parse_float(imaginary).ok_or_else(illegal)?;
             return Ok(Self::complex(text, 0.0, imaginary));
         }
         if let Some(whole) = parse_integer(text) {
             let int = i64::try_from(whole).ok();
             return Ok(Self::real(text, int, whole as f64));
         }
-        let float = float(text).ok_or_else(illegal)?;
+        let float = parse_float(text).ok_or_else(illegal)?;
         if !text.contains(['.', 'e', 'E', 'p', 'P']) {
             return Err(format!("integer overflow: {text:?}"));
         }
@@ -70,7 +70,9 @@ impl<'a> Number<'a> {
         });
         let (at, _) = signs.next().ok_or_else(illegal)?;
         let (real, imaginary) = body.split_at_checked(at).ok_or_else(illegal)?;
-        let (real, imaginary) = float(real).zip(float(imaginary)).ok_or_else(illegal)?;
+        let (real, imaginary) = parse_float(real)
+            .zip(parse_float(imaginary))
+            .ok_or_else(illegal)?;
         Ok(Self::complex(text, real, imaginary))
     }
 
@@ -86,8 +88,8 @@ impl<'a> Number<'a> {
             return Err(malformed());
         }
         let code = match character {
-            Unquoted::Byte(byte) => i64::from(byte),
-            Unquoted::Char(character) => i64::from(u32::from(character)),
+            UnquotedChar::Byte(byte) => i64::from(byte),
+            UnquotedChar::Char(character) => i64::from(u32::from(character)),
         };
         Ok(Self::real(text, Some(code), code as f64))
     }
@@ -107,7 +109,7 @@ impl<'a> Number<'a> {
 }
 
 /// Parses a number with point and exponent, decimal or (with `p`) hexadecimal.
-fn float(text: &str) -> Option<f64> {
+fn parse_float(text: &str) -> Option<f64> {
     let text = without_underscores(text)?;
     if text.to_ascii_lowercase().contains("0x") {
         return hexadecimal::parse(&text);
@@ -119,7 +121,7 @@ fn float(text: &str) -> Option<f64> {
 }
 
 /// A character of a constant, or a byte from an escape sequence.
-enum Unquoted {
+enum UnquotedChar {
     Byte(u8),
     Char(char),
 }
@@ -141,8 +143,8 @@ pub fn unquote(written: &str) -> Result<String, String> {
     while !rest.is_empty() {
         let (unquoted, after) = unquote_one(rest, '"').ok_or_else(invalid)?;
         match unquoted {
-            Unquoted::Byte(byte) => bytes.push(byte),
-            Unquoted::Char(c) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            UnquotedChar::Byte(byte) => bytes.push(byte),
+            UnquotedChar::Char(c) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
         rest = after;
     }
@@ -150,18 +152,18 @@ pub fn unquote(written: &str) -> Result<String, String> {
 }
 
 /// Reads the first character of `text`, which may be an escape sequence. Returns it and the rest.
-fn unquote_one(text: &str, quote: char) -> Option<(Unquoted, &str)> {
+fn unquote_one(text: &str, quote: char) -> Option<(UnquotedChar, &str)> {
     let mut chars = text.chars();
     let first = chars.next()?;
     if first == quote {
         return None;
     }
     if first != '\\' {
-        return Some((Unquoted::Char(first), chars.as_str()));
+        return Some((UnquotedChar::Char(first), chars.as_str()));
     }
     let escape = chars.next()?;
     let rest = chars.as_str();
-    let simple = |c| Some((Unquoted::Char(c), rest));
+    let simple = |c| Some((UnquotedChar::Char(c), rest));
     let (digits, radix) = match escape {
         'a' => return simple('\x07'),
         'b' => return simple('\x08'),
@@ -192,8 +194,8 @@ fn unquote_one(text: &str, quote: char) -> Option<(Unquoted, &str)> {
     }
     let code = u32::from_str_radix(code, radix).ok()?;
     let unquoted = match escape {
-        'u' | 'U' => Unquoted::Char(char::from_u32(code)?),
-        _ => Unquoted::Byte(u8::try_from(code).ok()?),
+        'u' | 'U' => UnquotedChar::Char(char::from_u32(code)?),
+        _ => UnquotedChar::Byte(u8::try_from(code).ok()?),
     };
     Some((unquoted, rest))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Call, Command, Operand, Pipeline, Term};
+use super::{Operand, OperandKind, Pipeline, PipelineCommand, TemplateCall};
 
 impl fmt::Display for Pipeline<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,7 +20,7 @@ impl fmt::Display for Pipeline<'_> {
     }
 }
 
-impl fmt::Display for Command<'_> {
+impl fmt::Display for PipelineCommand<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.first.fmt(out)?;
         for argument in &self.arguments {
@@ -34,19 +34,19 @@ impl fmt::Display for Command<'_> {
 impl fmt::Display for Operand<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = match &self.term {
-            Term::Function(name, _) => return out.write_str(name),
-            Term::Dot => return out.write_str("."),
-            Term::Nil => return out.write_str("nil"),
-            Term::Bool(value) => return value.fmt(out),
-            Term::Number(number) => return out.write_str(number.text),
-            Term::Text(_, written) => return out.write_str(written),
-            Term::Pipeline(pipeline) => return write!(out, "({pipeline})"),
-            Term::Field(path) => path,
-            Term::Variable(name, path) => {
+            OperandKind::Function(name, _) => return out.write_str(name),
+            OperandKind::Dot => return out.write_str("."),
+            OperandKind::Nil => return out.write_str("nil"),
+            OperandKind::Bool(value) => return value.fmt(out),
+            OperandKind::Number(number) => return out.write_str(number.text),
+            OperandKind::Text(_, written) => return out.write_str(written),
+            OperandKind::Pipeline(pipeline) => return write!(out, "({pipeline})"),
+            OperandKind::Field(path) => path,
+            OperandKind::Variable(name, path) => {
                 out.write_str(name)?;
                 path
             }
-            Term::Chain(first, path) => {
+            OperandKind::Chain(first, path) => {
                 first.fmt(out)?;
                 path
             }
@@ -55,7 +55,7 @@ impl fmt::Display for Operand<'_> {
     }
 }
 
-impl fmt::Display for Call<'_> {
+impl fmt::Display for TemplateCall<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{{{{template {:?}", self.name)?;
         if let Some(data) = &self.data {

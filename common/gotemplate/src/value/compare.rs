@@ -40,7 +40,7 @@ impl Value {
     ///
     /// # Errors
     /// The types have no order, or differ.
-    pub fn order(&self, other: &Self) -> Result<Option<Ordering>, FunctionError> {
+    pub fn compare(&self, other: &Self) -> Result<Option<Ordering>, FunctionError> {
         if let (Some(a), Some(b)) = (self.integer(), other.integer()) {
             return Ok(Some(a.cmp(&b)));
         }
@@ -79,7 +79,9 @@ fn deep_equal(a: &Value, b: &Value, depth: usize, left: &mut usize) -> Result<bo
         Value::Text(text) => text.len().saturating_add(COMPARED),
         _ => COMPARED,
     };
-    *left = left.checked_sub(cost).ok_or_else(FunctionError::too_much)?;
+    *left = left
+        .checked_sub(cost)
+        .ok_or_else(FunctionError::too_much_work)?;
     Ok(match (a, b) {
         (Value::Missing | Value::Nil, Value::Missing | Value::Nil) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -127,7 +129,7 @@ fn all_equal<'v>(
 }
 
 fn dicts_equal(a: &Dict, b: &Dict, depth: usize, left: &mut usize) -> Result<bool, FunctionError> {
-    if a.is(b) {
+    if a.is_same(b) {
         return Ok(true);
     }
     if a.element() != b.element() || a.len() != b.len() {
@@ -135,10 +137,14 @@ fn dicts_equal(a: &Dict, b: &Dict, depth: usize, left: &mut usize) -> Result<boo
     }
     // All entries are copied, even if the first ones differ.
     let cost = a.len().saturating_mul(2 * COMPARED);
-    *left = left.checked_sub(cost).ok_or_else(FunctionError::too_much)?;
+    *left = left
+        .checked_sub(cost)
+        .ok_or_else(FunctionError::too_much_work)?;
     let (a, b) = (a.entries(), b.entries());
     let keys = a.iter().map(|(key, _)| key.len()).sum();
-    *left = left.checked_sub(keys).ok_or_else(FunctionError::too_much)?;
+    *left = left
+        .checked_sub(keys)
+        .ok_or_else(FunctionError::too_much_work)?;
     let is_equal = a
         .iter()
         .map(|(key, _)| key)

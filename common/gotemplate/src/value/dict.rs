@@ -10,11 +10,11 @@ use crate::function::Function;
 
 /// A dict. Clones are the SAME dict: a `set` on one changes all of them.
 #[derive(Clone, Debug)]
-pub struct Dict(Rc<Entries>);
+pub struct Dict(Rc<DictEntries>);
 
 /// The entries of a dict. No borrow of them outlives a method of [`Dict`], so borrows never conflict.
 #[derive(Debug)]
-struct Entries {
+struct DictEntries {
     element: &'static Type,
     methods: &'static [Function<'static>],
     values: RefCell<BTreeMap<Rc<str>, Value>>,
@@ -37,7 +37,7 @@ impl Dict {
         methods: &'static [Function<'static>],
         entries: impl IntoIterator<Item = (Rc<str>, Value)>,
     ) -> Self {
-        Self(Rc::new(Entries {
+        Self(Rc::new(DictEntries {
             element,
             methods,
             values: RefCell::new(entries.into_iter().collect()),
@@ -115,7 +115,7 @@ impl Dict {
 
     /// Returns whether both are the same dict, not only equal dicts.
     #[must_use]
-    pub fn is(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
@@ -126,7 +126,7 @@ impl Dict {
     }
 }
 
-impl Drop for Entries {
+impl Drop for DictEntries {
     fn drop(&mut self) {
         let values = std::mem::take(self.values.get_mut());
         drop_values(values.into_values().collect());

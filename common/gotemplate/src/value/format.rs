@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::number::{self, Style};
+use super::number::{self, FloatStyle};
 
 /// The flags between `%` and the verb.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Format {
+pub(crate) struct FormatFlags {
     /// `-`: padded on the right.
     pub minus: bool,
     /// `+`: always with a sign; texts in ASCII.
@@ -27,7 +27,7 @@ pub(crate) struct Format {
     pub names: bool,
 }
 
-impl Format {
+impl FormatFlags {
     /// Writes `text`, padded to the width.
     pub(super) fn pad(&self, out: &mut String, text: &str) {
         let Some(width) = self.width else {
@@ -113,11 +113,11 @@ impl Format {
     /// `%e`, `%f`, `%g` and their capitals; `%v` is `%g`.
     pub(super) fn float(&self, out: &mut String, value: f64, verb: char) {
         let (style, default) = match verb {
-            'e' | 'E' => (Style::Exponent, Some(6)),
-            'f' | 'F' => (Style::Fixed, Some(6)),
-            _ => (Style::General, None),
+            'e' | 'E' => (FloatStyle::Exponent, Some(6)),
+            'f' | 'F' => (FloatStyle::Fixed, Some(6)),
+            _ => (FloatStyle::General, None),
         };
-        let mut text = number::format(value, style, self.precision.or(default));
+        let mut text = number::format_float(value, style, self.precision.or(default));
         if verb.is_ascii_uppercase() {
             text = text.replace('e', "E");
         }
@@ -154,12 +154,12 @@ impl Format {
 
     /// `%s`
     pub(super) fn text(&self, out: &mut String, text: &str) {
-        self.pad(out, self.truncated(text));
+        self.pad(out, self.truncate(text));
     }
 
     /// `%q`
     pub(super) fn quoted(&self, out: &mut String, text: &str) {
-        let text = self.truncated(text);
+        let text = self.truncate(text);
         let bare = |c: char| c != '`' && c != '\u{feff}' && (c == '\t' || !c.is_control());
         if self.sharp && text.chars().all(bare) {
             self.pad(out, &format!("`{text}`"));
@@ -193,7 +193,7 @@ impl Format {
     }
 
     /// Cuts a text to as many characters as the precision says.
-    fn truncated<'a>(&self, text: &'a str) -> &'a str {
+    fn truncate<'a>(&self, text: &'a str) -> &'a str {
         let end = self
             .precision
             .and_then(|length| text.char_indices().nth(length));

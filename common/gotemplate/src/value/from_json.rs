@@ -24,23 +24,23 @@ impl TryFrom<&Json> for Value {
             Some(number) => Self::Int64(number),
             None => Self::Float(number.as_f64().unwrap_or_default()),
         };
-        value(json, number, 0)
+        convert_json(json, number, 0)
     }
 }
 
 /// JSON as Go's encoding/json decodes it: every number becomes a float64. It is not read through `serde_json::Value`, which treats maps
 /// with a certain private key as raw JSON.
-pub(crate) struct Decoded(pub(crate) Value);
+pub(crate) struct DecodedJson(pub(crate) Value);
 
-impl<'de> Deserialize<'de> for Decoded {
+impl<'de> Deserialize<'de> for DecodedJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Decoder).map(Self)
+        deserializer.deserialize_any(JsonDecoder).map(Self)
     }
 }
 
-struct Decoder;
+struct JsonDecoder;
 
-impl<'de> Visitor<'de> for Decoder {
+impl<'de> Visitor<'de> for JsonDecoder {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,7 +77,7 @@ impl<'de> Visitor<'de> for Decoder {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(Decoded(item)) = items.next_element()? {
+        while let Some(DecodedJson(item)) = items.next_element()? {
             list.push(item);
         }
         Ok(Value::list(list))
@@ -85,18 +85,18 @@ impl<'de> Visitor<'de> for Decoder {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut entries = BTreeMap::new();
-        while let Some((name, Decoded(field))) = fields.next_entry::<String, Decoded>()? {
+        while let Some((name, DecodedJson(field))) = fields.next_entry::<String, DecodedJson>()? {
             entries.insert(Rc::from(name.as_str()), field);
         }
         Ok(Value::Dict(Dict::new(&Type::Any, entries)))
     }
 }
 
-fn value(json: &Json, number: fn(&Number) -> Value, depth: usize) -> Result<Value, TooDeep> {
+fn convert_json(json: &Json, number: fn(&Number) -> Value, depth: usize) -> Result<Value, TooDeep> {
     if depth > MAX_DEPTH {
         return Err(TooDeep);
     }
-    let nested = |json| value(json, number, depth + 1);
+    let nested = |json| convert_json(json, number, depth + 1);
     Ok(match json {
         Json::Null => Value::Nil,
         Json::Bool(value) => Value::Bool(*value),

@@ -1,6 +1,6 @@
 //! Parses hexadecimal floating-point numbers as Go's strconv does.
 
-use super::number::sign;
+use super::number::split_sign;
 
 /// Bits of a float64's mantissa, without the first one.
 const MANTISSA: i64 = 52;
@@ -11,7 +11,7 @@ const EXPONENT_DIGITS: usize = 9;
 
 /// Parses `-0x1.8p-3`; the exponent is required. Rounds once, halves to even. Returns `None` for a number that is invalid or too large.
 pub(crate) fn parse(text: &str) -> Option<f64> {
-    let (is_negative, text) = sign(text);
+    let (is_negative, text) = split_sign(text);
     let text = text
         .strip_prefix("0x")
         .or_else(|| text.strip_prefix("0X"))?;
@@ -33,14 +33,14 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
             exponent += 4;
         }
     }
-    let number = scaled(mantissa, exponent);
+    let number = scale(mantissa, exponent);
     let number = if is_negative { -number } else { number };
     number.is_finite().then_some(number)
 }
 
 /// Reads digits with an optional sign. An exponent beyond all floats is cut, but stays beyond them.
 fn read_exponent(text: &str) -> Option<i64> {
-    let (is_negative, digits) = sign(text);
+    let (is_negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
@@ -53,7 +53,7 @@ fn read_exponent(text: &str) -> Option<i64> {
 }
 
 /// `mantissa * 2^exponent`.
-fn scaled(mantissa: u64, exponent: i64) -> f64 {
+fn scale(mantissa: u64, exponent: i64) -> f64 {
     if mantissa == 0 {
         return 0.0;
     }

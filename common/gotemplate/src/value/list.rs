@@ -7,19 +7,19 @@ use super::{Dict, Type, Value};
 
 /// A list. It is immutable: functions that change a list return a new one.
 #[derive(Clone, Debug)]
-pub struct List(Rc<Items>);
+pub struct ListValue(Rc<ListItems>);
 
 #[derive(Debug)]
-struct Items {
+struct ListItems {
     element: &'static Type,
     values: Vec<Value>,
 }
 
-impl List {
+impl ListValue {
     /// Makes a list of `values`, all of type `element`.
     #[must_use]
     pub fn new(element: &'static Type, values: Vec<Value>) -> Self {
-        Self(Rc::new(Items { element, values }))
+        Self(Rc::new(ListItems { element, values }))
     }
 
     /// Returns the type of the items.
@@ -29,7 +29,7 @@ impl List {
     }
 }
 
-impl Deref for List {
+impl Deref for ListValue {
     type Target = [Value];
 
     fn deref(&self) -> &[Value] {
@@ -37,7 +37,7 @@ impl Deref for List {
     }
 }
 
-impl Drop for Items {
+impl Drop for ListItems {
     fn drop(&mut self) {
         drop_values(std::mem::take(&mut self.values));
     }
@@ -47,7 +47,7 @@ impl Drop for Items {
 pub(super) fn drop_values(mut values: Vec<Value>) {
     while let Some(value) = values.pop() {
         match value {
-            Value::List(List(items)) => {
+            Value::List(ListValue(items)) => {
                 if let Some(mut items) = Rc::into_inner(items) {
                     values.append(&mut items.values);
                 }

@@ -9,7 +9,7 @@ const MOST_PLACES: usize = 1100;
 
 /// Notations of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum FloatStyle {
     /// `%f`: 1.500000
     Fixed,
     /// `%e`: 1.500000e+00
@@ -20,7 +20,7 @@ pub(crate) enum Style {
 
 /// Formats `number` in `style` with `precision` digits; without a precision, as the shortest text that reads back as `number`. Go's `%v` is
 /// the general style without precision: `1000000.0` is `1e+06`, `1000000.5` is `1.0000005e+06`.
-pub(crate) fn format(number: f64, style: Style, precision: Option<usize>) -> String {
+pub(crate) fn format_float(number: f64, style: FloatStyle, precision: Option<usize>) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
     }
@@ -28,18 +28,18 @@ pub(crate) fn format(number: f64, style: Style, precision: Option<usize>) -> Str
         return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
     match (style, precision) {
-        (Style::Fixed, Some(precision)) => fixed(number, precision),
-        (Style::Fixed, None) => format!("{number}"),
-        (Style::Exponent, Some(precision)) => go_exponent(&exponent(number, precision)),
-        (Style::Exponent, None) => go_exponent(&format!("{number:e}")),
-        (Style::General, None) => {
+        (FloatStyle::Fixed, Some(precision)) => fixed(number, precision),
+        (FloatStyle::Fixed, None) => format!("{number}"),
+        (FloatStyle::Exponent, Some(precision)) => go_exponent(&exponent(number, precision)),
+        (FloatStyle::Exponent, None) => go_exponent(&format!("{number:e}")),
+        (FloatStyle::General, None) => {
             let scientific = format!("{number:e}");
             match exponent_of(&scientific) {
                 -4..=5 => format!("{number}"),
                 _ => go_exponent(&scientific),
             }
         }
-        (Style::General, Some(precision)) => general(number, precision.max(1)),
+        (FloatStyle::General, Some(precision)) => general(number, precision.max(1)),
     }
 }
 
@@ -108,7 +108,7 @@ fn go_exponent(scientific: &str) -> String {
 }
 
 /// Splits off an optional sign. Returns whether the number is negative, and the rest.
-pub(crate) fn sign(text: &str) -> (bool, &str) {
+pub(crate) fn split_sign(text: &str) -> (bool, &str) {
     match text.strip_prefix('-') {
         Some(unsigned) => (true, unsigned),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -118,7 +118,7 @@ pub(crate) fn sign(text: &str) -> (bool, &str) {
 /// Go's `strconv.ParseInt` and `ParseUint` with base 0: a whole number with an optional sign, the prefixes `0x`, `0o`, `0b`
 /// and `0`, and underscores between digits. `None` below the range of int64 and above that of uint64.
 pub(crate) fn parse_integer(text: &str) -> Option<i128> {
-    let (is_negative, unsigned) = sign(text);
+    let (is_negative, unsigned) = split_sign(text);
     let (radix, digits) = match unsigned.get(..2).map(str::to_ascii_lowercase).as_deref() {
         Some("0x") => (16, unsigned.get(2..)?),
         Some("0o") => (8, unsigned.get(2..)?),
@@ -142,7 +142,7 @@ pub(crate) fn without_underscores(number: &str) -> Option<Cow<'_, str>> {
     if !number.contains('_') {
         return Some(Cow::Borrowed(number));
     }
-    let (_, unsigned) = sign(number);
+    let (_, unsigned) = split_sign(number);
     let prefixed = unsigned
         .strip_prefix('0')
         .and_then(|rest| rest.strip_prefix(['x', 'X', 'o', 'O', 'b', 'B']));

@@ -1,6 +1,6 @@
 //! Prints values: Go's `%v`, and the other verbs of `printf`.
 
-use super::format::Format;
+use super::format::FormatFlags;
 use super::{MAX_DEPTH, MAX_TEXT, Value};
 use crate::function::FunctionError;
 
@@ -20,14 +20,14 @@ impl Value {
     /// # Errors
     /// As [`Value::to_text`].
     pub fn print(&self, out: &mut String) -> Result<(), FunctionError> {
-        self.print_as(out, &Format::default(), 'v', 0)
+        self.print_as(out, &FormatFlags::default(), 'v', 0)
     }
 
     /// Appends the value to `out`, formatted by `verb`.
     pub(crate) fn print_as(
         &self,
         out: &mut String,
-        format: &Format,
+        format: &FormatFlags,
         verb: char,
         depth: usize,
     ) -> Result<(), FunctionError> {
@@ -71,8 +71,8 @@ impl Value {
             (Self::Complex(real, imaginary), 'v' | 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => {
                 format.complex(out, *real, *imaginary, verb);
             }
-            (Self::Text(text), _) if text_as(out, text, format, verb) => {}
-            (Self::Version(version), _) if text_as(out, &version.to_string(), format, verb) => {}
+            (Self::Text(text), _) if print_text(out, text, format, verb) => {}
+            (Self::Version(version), _) if print_text(out, &version.to_string(), format, verb) => {}
             (Self::List(list), _) => {
                 self.print_nested(out, format, ["[", "]"], list.iter(), print)?;
             }
@@ -107,7 +107,7 @@ impl Value {
     fn print_nested<T>(
         &self,
         out: &mut String,
-        format: &Format,
+        format: &FormatFlags,
         [open, close]: [&str; 2],
         items: impl IntoIterator<Item = T>,
         print: impl Fn(&mut String, T) -> Result<(), FunctionError>,
@@ -130,7 +130,12 @@ impl Value {
     }
 
     /// Appends `%!d(string=x)`.
-    fn bad_verb(&self, out: &mut String, format: &Format, verb: char) -> Result<(), FunctionError> {
+    fn bad_verb(
+        &self,
+        out: &mut String,
+        format: &FormatFlags,
+        verb: char,
+    ) -> Result<(), FunctionError> {
         out.extend(["%!", verb.encode_utf8(&mut [0; 4]), "("]);
         self.print_with_type(out, format)?;
         out.push(')');
@@ -141,7 +146,7 @@ impl Value {
     pub(crate) fn print_with_type(
         &self,
         out: &mut String,
-        format: &Format,
+        format: &FormatFlags,
     ) -> Result<(), FunctionError> {
         if matches!(self, Self::Missing | Self::Nil) {
             out.push_str("<nil>");
@@ -153,7 +158,7 @@ impl Value {
 }
 
 /// Appends a text. Returns whether `verb` is one for texts.
-fn text_as(out: &mut String, text: &str, format: &Format, verb: char) -> bool {
+fn print_text(out: &mut String, text: &str, format: &FormatFlags, verb: char) -> bool {
     match verb {
         'v' if format.go_syntax => format.quoted(out, text),
         'v' | 's' => format.text(out, text),

@@ -4,7 +4,7 @@ use super::{Type, Value};
 
 /// A struct type.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct StructType {
     /// Name in error messages and `%T`.
     pub type_name: &'static str,
     /// Fields in order.
@@ -13,28 +13,28 @@ pub struct Shape {
 
 /// A struct, with a value for each field of its [`Shape`], in that order.
 #[derive(Clone, Debug)]
-pub struct Record {
-    shape: &'static Shape,
+pub struct StructValue {
+    shape: &'static StructType,
     values: Vec<Value>,
 }
 
-impl Record {
+impl StructValue {
     /// Makes a struct with `values`, one for each field.
     #[must_use]
-    pub fn new(shape: &'static Shape, values: Vec<Value>) -> Self {
+    pub fn new(shape: &'static StructType, values: Vec<Value>) -> Self {
         Self { shape, values }
     }
 
     /// Makes a struct whose fields have their zero values.
     #[must_use]
-    pub fn zero(shape: &'static Shape) -> Self {
+    pub fn zero(shape: &'static StructType) -> Self {
         let values = shape.fields.iter().map(|(_, of)| of.zero()).collect();
         Self { shape, values }
     }
 
     /// Returns the struct type.
     #[must_use]
-    pub fn shape(&self) -> &'static Shape {
+    pub fn shape(&self) -> &'static StructType {
         self.shape
     }
 

@@ -13,7 +13,7 @@ fn clones_of_a_dict_are_the_same_dict() {
     other.set("b", Value::Dict(one.clone()));
     other.remove("a");
     assert_eq!(one.keys(), [Rc::from("b")]);
-    assert!(one.is(&other) && !one.is(&dict()));
+    assert!(one.is_same(&other) && !one.is_same(&dict()));
 }
 
 #[test]

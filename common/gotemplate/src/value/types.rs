@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::{Dict, List, Pointer, Record, Shape, Value};
+use super::{Dict, ListValue, PointerValue, StructType, StructValue, Value};
 
 /// A type of Go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Type {
     /// A map with strings as keys.
     Dict(&'static Self),
     /// A struct.
-    Record(&'static Shape),
+    Record(&'static StructType),
     /// `*semver.Version`
     Version,
     /// A pointer.
@@ -52,10 +52,10 @@ impl Type {
             Self::Float => Value::Float(0.0),
             Self::Complex => Value::Complex(0.0, 0.0),
             Self::Text => Value::text(""),
-            Self::List(element) => Value::List(List::new(element, Vec::new())),
+            Self::List(element) => Value::List(ListValue::new(element, Vec::new())),
             Self::Dict(element) => Value::Dict(Dict::new(element, [])),
-            Self::Record(shape) => Value::Record(Rc::new(Record::zero(shape))),
-            Self::Pointer(to) => Value::Pointer(Pointer::new(to, None)),
+            Self::Record(shape) => Value::Record(Rc::new(StructValue::zero(shape))),
+            Self::Pointer(to) => Value::Pointer(PointerValue::new(to, None)),
         }
     }
 

@@ -7,19 +7,19 @@ use addons_versions::tolerant::VersionError;
 
 /// A version with its spelling.
 #[derive(Clone, Debug)]
-pub struct Version {
+pub struct SpelledVersion {
     version: semver::Version,
     original: String,
 }
 
-impl Version {
+impl SpelledVersion {
     /// Parses a version as Masterminds' `NewVersion`: `v1.2` is 1.2.0.
     ///
     /// # Errors
     /// The text is not a version.
     pub fn parse(text: &str) -> Result<Self, VersionError> {
         Ok(Self {
-            version: constraint::version(text)?,
+            version: constraint::parse_version(text)?,
             original: text.to_owned(),
         })
     }
@@ -37,7 +37,7 @@ impl Version {
     }
 }
 
-impl From<semver::Version> for Version {
+impl From<semver::Version> for SpelledVersion {
     fn from(version: semver::Version) -> Self {
         let original = version.to_string();
         Self { version, original }
@@ -45,7 +45,7 @@ impl From<semver::Version> for Version {
 }
 
 /// Prints the canonical spelling: three numbers without a `v`.
-impl fmt::Display for Version {
+impl fmt::Display for SpelledVersion {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.version.fmt(out)
     }

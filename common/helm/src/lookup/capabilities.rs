@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use common::entrance;
 
-use crate::process::Call;
-use crate::template::{MAX_OUTPUT, TemplateRequest, arguments};
+use crate::process::HelmCall;
+use crate::template::{MAX_OUTPUT, TemplateRequest, template_arguments};
 use crate::workspace::Workspace;
 use crate::{Helm, HelmError};
 
@@ -50,7 +50,7 @@ pub(crate) struct KubeVersion {
 ///
 /// # Errors
 /// The same as for any rendering.
-pub(crate) async fn capabilities(
+pub(crate) async fn read_capabilities(
     helm: &Helm,
     workspace: &Workspace,
     request: &TemplateRequest<'_>,
@@ -59,8 +59,8 @@ pub(crate) async fn capabilities(
         workspace.write(&Path::new(FOLDER).join(name), text.as_bytes())?;
     }
     let path = workspace.path().join(FOLDER);
-    let call =
-        Call::new("template", request.timeout, MAX_OUTPUT).args(arguments(request, path.into()));
+    let call = HelmCall::new("template", request.timeout, MAX_OUTPUT)
+        .args(template_arguments(request, path.into()));
     let text = helm.run(workspace, call).await?.text()?;
     let line = text.lines().find_map(|line| line.strip_prefix(LINE));
     let read = line.and_then(|line| entrance::from_str(line).ok());

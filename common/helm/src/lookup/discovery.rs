@@ -21,14 +21,14 @@ impl Discovery {
         for text in &capabilities.api_versions {
             let parts: Vec<&str> = text.split('/').collect();
             match parts.as_slice() {
-                [version] => discovery.version("", version),
+                [version] => discovery.add_version("", version),
                 // A kind begins with a capital letter, a version does not.
                 [version, kind] if kind.starts_with(|c: char| c.is_ascii_uppercase()) => {
-                    discovery.kind(&Gvk::new(version, kind), kinds);
+                    discovery.add_kind(&Gvk::new(version, kind), kinds);
                 }
-                [group, version] => discovery.version(group, version),
+                [group, version] => discovery.add_version(group, version),
                 [group, version, kind] => {
-                    discovery.kind(&Gvk::new(&format!("{group}/{version}"), kind), kinds);
+                    discovery.add_kind(&Gvk::new(&format!("{group}/{version}"), kind), kinds);
                 }
                 _ => {}
             }
@@ -36,13 +36,13 @@ impl Discovery {
         discovery
     }
 
-    fn version(&mut self, group: &str, version: &str) {
+    fn add_version(&mut self, group: &str, version: &str) {
         let key = (group.to_owned(), version.to_owned());
         self.versions.entry(key).or_default();
     }
 
     /// Adds a kind. If the cluster does not serve it, it counts as namespaced.
-    pub(super) fn kind(&mut self, gvk: &Gvk, kinds: &KindTable) {
+    pub(super) fn add_kind(&mut self, gvk: &Gvk, kinds: &KindTable) {
         let namespaced = kinds.get(gvk).is_none_or(|info| info.namespaced);
         let key = (gvk.group.clone(), gvk.version.clone());
         let served = self.versions.entry(key).or_default();
@@ -50,14 +50,14 @@ impl Discovery {
     }
 
     /// The document `/api`.
-    pub(super) fn core(&self) -> Value {
+    pub(super) fn core_document(&self) -> Value {
         let versions = self.versions.keys().filter(|(group, _)| group.is_empty());
         let versions: Vec<&str> = versions.map(|(_, version)| version.as_str()).collect();
         json!({"kind": "APIVersions", "versions": versions})
     }
 
     /// The document `/apis`.
-    pub(super) fn groups(&self) -> Value {
+    pub(super) fn groups_document(&self) -> Value {
         let named: BTreeSet<&str> = self
             .versions
             .keys()
@@ -76,7 +76,7 @@ impl Discovery {
     }
 
     /// The document `/apis/GROUP/VERSION`. A version that is not served has no kinds, so `lookup` finds nothing, as without a cluster.
-    pub(super) fn resources(&self, group: &str, version: &str) -> Value {
+    pub(super) fn resources_document(&self, group: &str, version: &str) -> Value {
         let served = self.versions.get(&(group.to_owned(), version.to_owned()));
         let resources: Vec<Value> = served
             .into_iter()
@@ -94,7 +94,7 @@ impl Discovery {
     }
 
     /// Finds the kind with this plural in URLs.
-    pub(super) fn of_plural(&self, group: &str, version: &str, name: &str) -> Option<Gvk> {
+    pub(super) fn find_kind(&self, group: &str, version: &str, name: &str) -> Option<Gvk> {
         let served = self.versions.get(&(group.to_owned(), version.to_owned()))?;
         let kind = served.keys().find(|kind| plural(kind) == name)?;
         Some(Gvk {
@@ -146,23 +146,26 @@ mod tests {
         };
         kinds.insert(&Gvk::new("v1", "Node"), node);
         let discovery = Discovery::new(&capabilities, &kinds);
-        assert_eq!(discovery.core()["versions"], json!(["v1"]));
-        let groups = discovery.groups();
+        assert_eq!(discovery.core_document()["versions"], json!(["v1"]));
+        let groups = discovery.groups_document();
         assert_eq!(
             groups["groups"][0],
             json!({"name": "apps", "preferredVersion": {"groupVersion": "apps/v1", "version": "v1"}, "versions": [
                 {"groupVersion": "apps/v1", "version": "v1"}, {"groupVersion": "apps/v1beta1", "version": "v1beta1"}]})
         );
         assert_eq!(groups["groups"][1]["name"], "own.io");
-        let nodes = discovery.resources("", "v1");
+        let nodes = discovery.resources_document("", "v1");
         assert_eq!(nodes["resources"][0]["namespaced"], false);
         assert_eq!(
-            discovery.resources("apps", "v1beta1")["resources"],
+            discovery.resources_document("apps", "v1beta1")["resources"],
             json!([])
         );
-        assert_eq!(discovery.resources("x.io", "v1")["groupVersion"], "x.io/v1");
+        assert_eq!(
+            discovery.resources_document("x.io", "v1")["groupVersion"],
+            "x.io/v1"
+        );
         let own = Gvk::new("own.io/v2", "Own");
-        assert_eq!(discovery.of_plural("own.io", "v2", "own"), Some(own));
-        assert_eq!(discovery.of_plural("own.io", "v1", "own"), None);
+        assert_eq!(discovery.find_kind("own.io", "v2", "own"), Some(own));
+        assert_eq!(discovery.find_kind("own.io", "v1", "own"), None);
     }
 }

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 
 use super::capabilities::{Capabilities, KubeVersion};
 use super::discovery::Discovery;
-use super::{Lookup, Query};
+use super::{Lookup, LookupQuery};
 use crate::HelmError;
 use crate::workspace::Workspace;
 
@@ -38,11 +38,11 @@ pub(crate) struct Endpoint<'a> {
     lookup: &'a Lookup<'a>,
     /// Whether the release exists. If not, helm asks at the end whether the objects that it rendered exist.
     is_upgrade: bool,
-    state: Mutex<State>,
+    state: Mutex<EndpointState>,
 }
 
 #[derive(Default)]
-struct State {
+struct EndpointState {
     /// How often helm listed the groups. It lists them first for `.Capabilities`, and again to map the kinds of the rendered objects.
     listings: usize,
     /// Kinds that only the second listing contains, because this operation will define them.
@@ -50,7 +50,7 @@ struct State {
 }
 
 /// Status code and body.
-type Reply = (StatusCode, Value);
+type EndpointReply = (StatusCode, Value);
 
 impl<'a> Endpoint<'a> {
     /// Opens the endpoint.
@@ -97,8 +97,8 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Begins a rendering in which these kinds are mapped as well. Returns whether some of them were not known before.
-    pub(crate) fn begin(&self, unserved: BTreeSet<Gvk>) -> bool {
-        let mut state = self.state();
+    pub(crate) fn begin_rendering(&self, unserved: BTreeSet<Gvk>) -> bool {
+        let mut state = self.lock_state();
         let before = state.unserved.len();
         state.unserved.extend(unserved);
         state.listings = 0;
@@ -106,14 +106,14 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Answers requests until `work` is done.
-    pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        let serve = |stream| self.connection(stream);
+    pub(crate) async fn serve_while<T>(&self, work: impl Future<Output = T>) -> T {
+        let serve = |stream| self.serve_connection(stream);
         self.loopback.serve_while(work, serve).await
     }
 
-    async fn connection(&self, stream: TcpStream) {
+    async fn serve_connection(&self, stream: TcpStream) {
         let service = service_fn(async |request: Request<Incoming>| {
-            Ok::<_, Infallible>(response(self.reply(&request).await))
+            Ok::<_, Infallible>(response(self.handle(&request).await))
         });
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(SILENCE);
@@ -121,7 +121,7 @@ impl<'a> Endpoint<'a> {
         let _ = server.serve_connection(TokioIo::new(stream), service).await;
     }
 
-    async fn reply(&self, request: &Request<Incoming>) -> Reply {
+    async fn handle(&self, request: &Request<Incoming>) -> EndpointReply {
         let mut path = request.uri().path().split('/').skip(1);
         if !self.loopback.is_token(path.next().unwrap_or_default()) {
             return failure(StatusCode::UNAUTHORIZED, "Unauthorized", "no token");
@@ -133,20 +133,20 @@ impl<'a> Endpoint<'a> {
         }
         let path: Vec<&str> = path.collect();
         match path.as_slice() {
-            ["version"] => (StatusCode::OK, self.version()),
+            ["version"] => (StatusCode::OK, self.version_document()),
             // Helm's `lookup` requests a path like this one for a kind that none of our documents contains.
-            ["api"] if !discovers(request) => not_found(),
-            ["api"] => (StatusCode::OK, self.discovery.core()),
-            ["apis"] => (StatusCode::OK, self.groups()),
-            ["api", "v1"] => (StatusCode::OK, self.resources("", "v1")),
-            ["apis", group, version] => (StatusCode::OK, self.resources(group, version)),
-            ["api", version, rest @ ..] => self.objects("", version, rest).await,
-            ["apis", group, version, rest @ ..] => self.objects(group, version, rest).await,
+            ["api"] if !is_discovery(request) => not_found(),
+            ["api"] => (StatusCode::OK, self.discovery.core_document()),
+            ["apis"] => (StatusCode::OK, self.list_groups()),
+            ["api", "v1"] => (StatusCode::OK, self.list_resources("", "v1")),
+            ["apis", group, version] => (StatusCode::OK, self.list_resources(group, version)),
+            ["api", version, rest @ ..] => self.find_objects("", version, rest).await,
+            ["apis", group, version, rest @ ..] => self.find_objects(group, version, rest).await,
             _ => not_found(),
         }
     }
 
-    fn version(&self) -> Value {
+    fn version_document(&self) -> Value {
         let KubeVersion {
             version,
             major,
@@ -155,30 +155,30 @@ impl<'a> Endpoint<'a> {
         json!({"gitVersion": version, "major": major, "minor": minor})
     }
 
-    fn groups(&self) -> Value {
-        self.state().listings += 1;
-        self.mapped(Discovery::groups)
+    fn list_groups(&self) -> Value {
+        self.lock_state().listings += 1;
+        self.document_for_helm(Discovery::groups_document)
     }
 
-    fn resources(&self, group: &str, version: &str) -> Value {
-        self.mapped(|discovery| discovery.resources(group, version))
+    fn list_resources(&self, group: &str, version: &str) -> Value {
+        self.document_for_helm(|discovery| discovery.resources_document(group, version))
     }
 
     /// Returns a document. Once helm maps the rendered objects, it includes the kinds that this operation will define.
-    fn mapped(&self, document: impl Fn(&Discovery) -> Value) -> Value {
-        let state = self.state();
+    fn document_for_helm(&self, document: impl Fn(&Discovery) -> Value) -> Value {
+        let state = self.lock_state();
         if state.listings < 2 || state.unserved.is_empty() {
             return document(&self.discovery);
         }
         let mut discovery = self.discovery.clone();
         for gvk in &state.unserved {
-            discovery.kind(gvk, self.lookup.kinds);
+            discovery.add_kind(gvk, self.lookup.kinds);
         }
         document(&discovery)
     }
 
     /// Answers `secret`, `secret/NAME`, `namespaces/NAMESPACE/secret` and `namespaces/NAMESPACE/secret/NAME`.
-    async fn objects(&self, group: &str, version: &str, path: &[&str]) -> Reply {
+    async fn find_objects(&self, group: &str, version: &str, path: &[&str]) -> EndpointReply {
         let (namespace, kind, name) = match path {
             ["namespaces", namespace, kind] => (Some(*namespace), kind, None),
             ["namespaces", namespace, kind, name] => (Some(*namespace), kind, Some(*name)),
@@ -186,21 +186,21 @@ impl<'a> Endpoint<'a> {
             [kind, name] => (None, kind, Some(*name)),
             _ => return not_found(),
         };
-        let gvk = self.discovery.of_plural(group, version, kind);
+        let gvk = self.discovery.find_kind(group, version, kind);
         // Once helm maps kinds, everything is rendered. Its remaining requests check for objects in the way of a new release, and find
         // none.
-        let is_rendered = !self.is_upgrade && self.state().listings > 1;
+        let is_rendered = !self.is_upgrade && self.lock_state().listings > 1;
         let Some(gvk) = gvk.filter(|_| !is_rendered) else {
             return not_found();
         };
-        let query = Query {
+        let query = LookupQuery {
             gvk: gvk.clone(),
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
         };
         match (self.lookup.find(query).await, name) {
             (Err(message), _) => failure(StatusCode::FORBIDDEN, "Forbidden", &message),
-            (Ok(objects), None) => (StatusCode::OK, list(&gvk, objects)),
+            (Ok(objects), None) => (StatusCode::OK, list_document(&gvk, objects)),
             (Ok(objects), Some(_)) => match objects.into_iter().next() {
                 Some(object) => (StatusCode::OK, object),
                 None => not_found(),
@@ -208,33 +208,33 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, EndpointState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns whether a request is for aggregated discovery, according to its `Accept` header.
-fn discovers(request: &Request<Incoming>) -> bool {
+fn is_discovery(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get(ACCEPT);
     let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("apidiscovery"))
 }
 
-fn list(gvk: &Gvk, objects: Vec<Value>) -> Value {
+fn list_document(gvk: &Gvk, objects: Vec<Value>) -> Value {
     json!({"apiVersion": gvk.api_version(), "kind": format!("{}List", gvk.kind), "metadata": {}, "items": objects})
 }
 
-fn not_found() -> Reply {
+fn not_found() -> EndpointReply {
     failure(StatusCode::NOT_FOUND, "NotFound", "not found")
 }
 
-fn failure(code: StatusCode, reason: &str, message: &str) -> Reply {
+fn failure(code: StatusCode, reason: &str, message: &str) -> EndpointReply {
     let status = json!({"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
         "reason": reason, "message": message, "code": code.as_u16()});
     (code, status)
 }
 
-fn response((code, document): Reply) -> Response<Full<Bytes>> {
+fn response((code, document): EndpointReply) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(document.to_string())));
     *response.status_mut() = code;
     let json = HeaderValue::from_static("application/json");

@@ -8,23 +8,23 @@ use super::HelmError;
 
 /// The status of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct ReleaseStatus {
     /// Number of the current revision, from 1.
     pub revision: u32,
     /// Its phase.
-    pub phase: Phase,
+    pub phase: ReleasePhase,
     /// Helm's description: `Install complete`.
     pub description: String,
 }
 
 /// A revision of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Revision {
+pub struct ReleaseRevision {
     /// Number, from 1.
     pub revision: u32,
     /// Its phase.
     #[serde(rename = "status")]
-    pub phase: Phase,
+    pub phase: ReleasePhase,
     /// `NAME-VERSION`.
     #[serde(default)]
     pub chart: String,
@@ -39,7 +39,7 @@ pub struct Revision {
 /// Phases of a revision, with helm's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Phase {
+pub enum ReleasePhase {
     /// The revision is running.
     Deployed,
     /// The release was uninstalled, and its history was kept.
@@ -62,23 +62,23 @@ pub enum Phase {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct StatusOutput {
     version: u32,
-    info: Info,
+    info: StatusInfo,
 }
 
 #[derive(Deserialize)]
-struct Info {
-    status: Phase,
+struct StatusInfo {
+    status: ReleasePhase,
     #[serde(default)]
     description: String,
 }
 
 /// Parses the output of `helm status --output json`.
-pub(super) fn status(text: &str) -> Result<Status, HelmError> {
-    let answer: Answer =
+pub(super) fn parse_status(text: &str) -> Result<ReleaseStatus, HelmError> {
+    let answer: StatusOutput =
         entrance::from_str(text).map_err(|_| HelmError::Answer { verb: "status" })?;
-    Ok(Status {
+    Ok(ReleaseStatus {
         revision: answer.version,
         phase: answer.info.status,
         description: answer.info.description,
@@ -86,8 +86,8 @@ pub(super) fn status(text: &str) -> Result<Status, HelmError> {
 }
 
 /// Parses the output of `helm history --output json`. The oldest revision comes first.
-pub(super) fn history(text: &str) -> Result<Vec<Revision>, HelmError> {
-    let mut history: Vec<Revision> =
+pub(super) fn parse_history(text: &str) -> Result<Vec<ReleaseRevision>, HelmError> {
+    let mut history: Vec<ReleaseRevision> =
         entrance::from_str(text).map_err(|_| HelmError::Answer { verb: "history" })?;
     history.sort_by_key(|revision| revision.revision);
     Ok(history)

@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use super::record::{Phase, Revision};
+use super::record::{ReleasePhase, ReleaseRevision};
 
 /// How a pending release is recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovery {
+pub enum ReleaseRecovery {
     /// Uninstall it, because no revision has ever run; it is then installed again.
     Uninstalled {
         /// The pending revision.
@@ -22,7 +22,7 @@ pub enum Recovery {
     },
 }
 
-impl fmt::Display for Recovery {
+impl fmt::Display for ReleaseRecovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Uninstalled { revision } => write!(
@@ -38,27 +38,31 @@ impl fmt::Display for Recovery {
 }
 
 /// Returns how to recover a release, or `None` if it is not pending. `history` is sorted from the oldest to the newest revision.
-pub(super) fn of(history: &[Revision]) -> Option<Recovery> {
+pub(super) fn find_recovery(history: &[ReleaseRevision]) -> Option<ReleaseRecovery> {
     let pending = history.last().filter(|last| {
         matches!(
             last.phase,
-            Phase::PendingInstall | Phase::PendingUpgrade | Phase::PendingRollback
+            ReleasePhase::PendingInstall
+                | ReleasePhase::PendingUpgrade
+                | ReleasePhase::PendingRollback
         )
     })?;
     let revision = pending.revision;
-    let ran = |phase: Phase| {
+    let ran = |phase: ReleasePhase| {
         let mut newest_first = history.iter().rev().skip(1);
         newest_first.find(|revision| revision.phase == phase)
     };
-    let good = ran(Phase::Deployed).or_else(|| ran(Phase::Superseded));
+    let good = ran(ReleasePhase::Deployed).or_else(|| ran(ReleasePhase::Superseded));
     // A failed revision may contain objects that others depend on, so it is not uninstalled either.
-    let good = good.or_else(|| ran(Phase::Failed));
+    let good = good.or_else(|| ran(ReleasePhase::Failed));
     Some(match good {
-        Some(good) if pending.phase != Phase::PendingInstall => Recovery::RolledBack {
-            revision,
-            to: good.revision,
-        },
-        _ => Recovery::Uninstalled { revision },
+        Some(good) if pending.phase != ReleasePhase::PendingInstall => {
+            ReleaseRecovery::RolledBack {
+                revision,
+                to: good.revision,
+            }
+        }
+        _ => ReleaseRecovery::Uninstalled { revision },
     })
 }
 
@@ -68,12 +72,12 @@ mod tests {
 
     #[test]
     fn what_a_release_needs() {
-        use Phase::{
+        use ReleasePhase::{
             Deployed, Failed, PendingInstall, PendingRollback, PendingUpgrade, Superseded,
             Uninstalled,
         };
-        let back = |revision, to| Some(Recovery::RolledBack { revision, to });
-        let gone = |revision| Some(Recovery::Uninstalled { revision });
+        let back = |revision, to| Some(ReleaseRecovery::RolledBack { revision, to });
+        let gone = |revision| Some(ReleaseRecovery::Uninstalled { revision });
         for (phases, expected) in [
             (&[][..], None),
             (&[Deployed], None),
@@ -86,10 +90,10 @@ mod tests {
             (&[Failed, PendingUpgrade], back(2, 1)),
             (&[PendingUpgrade], gone(1)),
         ] {
-            let history: Vec<Revision> = phases
+            let history: Vec<ReleaseRevision> = phases
                 .iter()
                 .zip(1..)
-                .map(|(phase, revision)| Revision {
+                .map(|(phase, revision)| ReleaseRevision {
                     revision,
                     phase: *phase,
                     chart: String::new(),
@@ -97,7 +101,7 @@ mod tests {
                     description: String::new(),
                 })
                 .collect();
-            assert_eq!(of(&history), expected, "{phases:?}");
+            assert_eq!(find_recovery(&history), expected, "{phases:?}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Determines what has to change in a cluster, before anything is written there.
 
-use addons_clusters::core_set::change::{CoreChange, is_released, restored};
-use addons_clusters::core_set::rollout::{Standing, ready_since};
+use addons_clusters::core_set::change::{CoreChange, is_released, restored_record};
+use addons_clusters::core_set::rollout::{CoreSetStanding, ready_since};
 use addons_operation::core_set::ClusterCore;
-use addons_operation::core_set::look::{Look, State};
+use addons_operation::core_set::look::{ClusterLook, CoreSetState};
 use addons_operation::{Context, OperationError, Resolver, name_of};
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
@@ -12,7 +12,7 @@ use common::api::names::InstallationName;
 use super::releases::Releases;
 
 /// What is due for one installation.
-pub(super) enum Due<'a> {
+pub(super) enum DueCoreChange<'a> {
     /// Its record is created.
     Create(Box<AddonInstallation>),
     /// Its record is changed to match the list.
@@ -32,7 +32,7 @@ pub(super) enum Due<'a> {
     Failed(OperationError),
 }
 
-impl Due<'_> {
+impl DueCoreChange<'_> {
     /// Returns whether the rules or the list ask for a write.
     pub(super) fn is_change(&self) -> bool {
         match self {
@@ -51,22 +51,22 @@ impl Due<'_> {
     }
 
     /// Returns whether a person has to release it, and has not done so.
-    pub(super) fn waits(&self) -> bool {
+    pub(super) fn needs_person(&self) -> bool {
         matches!(self, Self::Release { record, waits: true } if !is_released(record))
     }
 }
 
 /// Returns what is due for the installations of a cluster; nothing if its core set is unknown. `releases`: the releases in all clusters.
-pub(super) async fn due<'a>(
+pub(super) async fn list_due<'a>(
     ctx: &Context,
-    look: &'a Look,
+    look: &'a ClusterLook,
     releases: &Releases<'_>,
-) -> Result<Vec<(InstallationName, Due<'a>)>, OperationError> {
+) -> Result<Vec<(InstallationName, DueCoreChange<'a>)>, OperationError> {
     let changes = look.changes();
     if changes.is_empty() {
         return Ok(Vec::new());
     }
-    let resolver = Resolver::of_known(ctx, look.records.clone()).await?;
+    let resolver = Resolver::for_known_records(ctx, look.records.clone()).await?;
     let mut all = Vec::new();
     for change in changes {
         let (name, due) = match change {
@@ -76,26 +76,27 @@ pub(super) async fn due<'a>(
                     name: name.to_owned(),
                 };
                 let due = match resolver.core_record(&name, addon).await {
-                    Ok(wanted) => Due::Create(Box::new(wanted)),
-                    Err(error) => Due::Failed(error),
+                    Ok(wanted) => DueCoreChange::Create(Box::new(wanted)),
+                    Err(error) => DueCoreChange::Failed(error),
                 };
                 (name, due)
             }
             CoreChange::Keep { record, addon } => {
                 let name = name_of(record);
                 let due = match resolver.core_record(&name, addon).await {
-                    Ok(wanted) => match restored(record, &wanted) {
-                        Some(restored) => Due::Restore(Box::new(restored)),
-                        None => Due::Keep(record),
+                    Ok(wanted) => match restored_record(record, &wanted) {
+                        Some(restored) => DueCoreChange::Restore(Box::new(restored)),
+                        None => DueCoreChange::Keep(record),
                     },
-                    Err(error) => Due::Failed(error),
+                    Err(error) => DueCoreChange::Failed(error),
                 };
                 (name, due)
             }
-            CoreChange::Taken { record } => (name_of(record), Due::Taken),
+            CoreChange::Taken { record } => (name_of(record), DueCoreChange::Taken),
             CoreChange::Release { record, is_unmet } => {
-                let waits = is_unmet || releases.are_several(record) || waits_for_person(record);
-                (name_of(record), Due::Release { record, waits })
+                let waits =
+                    is_unmet || releases.affects_several(record) || waits_for_person(record);
+                (name_of(record), DueCoreChange::Release { record, waits })
             }
         };
         all.push((name, due));
@@ -111,20 +112,20 @@ pub(super) fn waits_for_person(record: &AddonInstallation) -> bool {
 }
 
 /// Returns the state of a cluster with respect to its core set; `None` if it has none. `due`: what is due there, if that is known.
-pub(super) fn standing(
-    look: &Look,
-    due: Option<&[(InstallationName, Due<'_>)]>,
-) -> Option<Standing> {
+pub(super) fn cluster_standing(
+    look: &ClusterLook,
+    due: Option<&[(InstallationName, DueCoreChange<'_>)]>,
+) -> Option<CoreSetStanding> {
     let set = match &look.state {
-        State::Unused | State::Deleting { .. } => return None,
-        State::Found(ClusterCore { set, .. }) => set,
+        CoreSetState::Unused | CoreSetState::Deleting { .. } => return None,
+        CoreSetState::Found(ClusterCore { set, .. }) => set,
     };
     let (Ok(set), Some(due)) = (set, due) else {
-        return Some(Standing::Unknown);
+        return Some(CoreSetStanding::Unknown);
     };
     if due.iter().any(|(_, due)| due.is_change()) {
-        return Some(Standing::Due);
+        return Some(CoreSetStanding::Due);
     }
     let records: Vec<_> = look.records.iter().collect();
-    Some(Standing::Followed(ready_since(set, &records)))
+    Some(CoreSetStanding::Followed(ready_since(set, &records)))
 }

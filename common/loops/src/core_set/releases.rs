@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use addons_clusters::core_set::change::{is_guarded, is_released};
-use addons_operation::core_set::look::Look;
+use addons_operation::core_set::look::ClusterLook;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 
-use super::due::Due;
+use super::due::DueCoreChange;
 
 /// The releases in all clusters, certain and possible ones.
 pub(super) struct Releases<'a> {
@@ -19,8 +19,8 @@ pub(super) struct Releases<'a> {
 
 impl<'a> Releases<'a> {
     /// Collects the releases. `lost`: the records of each cluster that could not be looked at; `None` if they could not be read either.
-    pub(super) fn of(
-        looks: impl IntoIterator<Item = &'a Look>,
+    pub(super) fn from_looks(
+        looks: impl IntoIterator<Item = &'a ClusterLook>,
         lost: impl IntoIterator<Item = Option<&'a [AddonInstallation]>>,
     ) -> Self {
         let mut all = Self {
@@ -32,19 +32,19 @@ impl<'a> Releases<'a> {
                 all.clusters += 1;
             }
             if look.is_unknown() {
-                all.add(&look.records);
+                all.add_undecided(&look.records);
             }
         }
         for records in lost {
             match records {
-                Some(records) => all.add(records),
+                Some(records) => all.add_undecided(records),
                 None => all.clusters += 1,
             }
         }
         all
     }
 
-    fn add(&mut self, records: &'a [AddonInstallation]) {
+    fn add_undecided(&mut self, records: &'a [AddonInstallation]) {
         let may_drop_out = |record: &&AddonInstallation| {
             is_guarded(record) && !is_released(record) && !record.spec.suspend
         };
@@ -52,18 +52,18 @@ impl<'a> Releases<'a> {
     }
 
     /// Returns whether the release of a record affects several clusters, or may do so.
-    pub(super) fn are_several(&self, record: &AddonInstallation) -> bool {
+    pub(super) fn affects_several(&self, record: &AddonInstallation) -> bool {
         let is_same = |one: &&AddonInstallation| one.metadata.name == record.metadata.name;
         self.clusters > 1 || self.undecided.iter().any(is_same)
     }
 
     /// Returns the undecided records that wait for a person from now on, because records with their names wait elsewhere. Otherwise they
     /// would be released one by one, as soon as it is known that they were dropped. `due`: what is due for all records.
-    pub(super) fn wait_with<'d>(
+    pub(super) fn also_waiting<'d>(
         &self,
-        due: impl IntoIterator<Item = &'d (InstallationName, Due<'d>)>,
+        due: impl IntoIterator<Item = &'d (InstallationName, DueCoreChange<'d>)>,
     ) -> Vec<&'a AddonInstallation> {
-        let due = due.into_iter().filter(|(_, due)| due.waits());
+        let due = due.into_iter().filter(|(_, due)| due.needs_person());
         let waiting: BTreeSet<&str> = due.map(|(name, _)| name.name.as_str()).collect();
         let mut records = self.undecided.clone();
         records.retain(|record| {
@@ -76,10 +76,10 @@ impl<'a> Releases<'a> {
 
 #[cfg(test)]
 mod tests {
-    use addons_clusters::core_set::change::guard;
-    use addons_clusters::core_set::{CoreSet, Unknown};
+    use addons_clusters::core_set::change::add_guard;
+    use addons_clusters::core_set::{CoreSet, UnknownCoreSet};
     use addons_operation::core_set::ClusterCore;
-    use addons_operation::core_set::look::State;
+    use addons_operation::core_set::look::CoreSetState;
     use common::api::installation::AddonInstallationSpec;
 
     use super::*;
@@ -91,36 +91,36 @@ mod tests {
         };
         let mut record = AddonInstallation::new("dns", spec);
         if is_of_set {
-            guard(&mut record);
+            add_guard(&mut record);
         }
         record
     }
 
-    fn look(set: Result<CoreSet, Unknown>) -> Look {
+    fn look(set: Result<CoreSet, UnknownCoreSet>) -> ClusterLook {
         let decisions = Vec::new();
-        Look {
+        ClusterLook {
             records: vec![dns(true)],
-            state: State::Found(ClusterCore { decisions, set }),
+            state: CoreSetState::Found(ClusterCore { decisions, set }),
         }
     }
 
     #[test]
     fn what_may_drop_out_elsewhere_is_not_released_here() {
         let here = look(Ok(CoreSet::default()));
-        let unknown = look(Err(Unknown::NotEvaluated));
+        let unknown = look(Err(UnknownCoreSet::NotEvaluated));
         let guarded: &[AddonInstallation] = &[dns(true)];
         let by_hand: &[AddonInstallation] = &[dns(false)];
-        let of = |also: Option<&Look>, lost: Vec<Option<&[AddonInstallation]>>| {
+        let of = |also: Option<&ClusterLook>, lost: Vec<Option<&[AddonInstallation]>>| {
             let looks = std::iter::once(&here).chain(also);
-            let releases = Releases::of(looks, lost);
-            let waits = releases.are_several(&dns(true));
+            let releases = Releases::from_looks(looks, lost);
+            let waits = releases.affects_several(&dns(true));
             let name = InstallationName {
                 namespace: "here".to_owned(),
                 name: "dns".to_owned(),
             };
             let record = &dns(true);
-            let due = [(name, Due::Release { record, waits })];
-            (waits, releases.wait_with(&due).len())
+            let due = [(name, DueCoreChange::Release { record, waits })];
+            (waits, releases.also_waiting(&due).len())
         };
         assert_eq!(of(None, Vec::new()), (false, 0));
         assert_eq!(of(Some(&here), Vec::new()), (true, 0));

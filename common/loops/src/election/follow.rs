@@ -5,21 +5,21 @@ use k8s_openapi::api::coordination::v1::Lease;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::revision::Revisions;
-use super::{Candidate, Election, RETRY, Step};
+use super::revision::LeaderRevisions;
+use super::{Election, ElectionCandidate, ElectionStep, RETRY};
 
 /// Waits while another candidate leads, and takes in each renewal when it is written. If the Lease were only read now and then, renewals
 /// would be seen late, and the Lease of a dead leader would expire later. Ends when this candidate may be able to take the Lease, for
 /// which the next attempt reads it.
-pub(super) async fn until(
+pub(super) async fn wait_for_expiry(
     cluster: &Cluster,
-    candidate: &Candidate,
+    candidate: &ElectionCandidate,
     election: &mut Election,
     expires: Instant,
 ) {
     let (heard, mut leases) = watch::channel(None::<Lease>);
     let listening = async {
-        let Candidate {
+        let ElectionCandidate {
             namespace, name, ..
         } = candidate;
         let watching = lease::follow(cluster, namespace, name, |lease| heard.send(lease).is_err());
@@ -37,12 +37,12 @@ pub(super) async fn until(
             }
             let lease = leases.borrow_and_update().clone();
             let spec = lease.as_ref().map(|lease| {
-                election.revisions = Revisions::of(lease);
+                election.revisions = LeaderRevisions::from_lease(lease);
                 lease.spec.clone().unwrap_or_default()
             });
             match election.decide(spec.as_ref(), Instant::now(), cluster.now()) {
-                Step::Follow(later) => expires = later,
-                Step::Create(_) | Step::Replace(_) | Step::Claim => return,
+                ElectionStep::Follow(later) => expires = later,
+                ElectionStep::Create(_) | ElectionStep::Replace(_) | ElectionStep::Claim => return,
             }
         }
     };

@@ -10,11 +10,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 /// The number of revisions that are kept. A candidate with an older one counts as new.
 const KEPT: usize = 10;
 /// How long a candidate leaves a free Lease to candidates with the next newer revision. They try every two seconds.
-pub const TURN: Duration = Duration::from_secs(15);
+pub const PATIENCE_PER_REVISION: Duration = Duration::from_secs(15);
 
 /// What a candidate would lead with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Revision {
+pub enum LeaderRevision {
     /// The same as every other candidate.
     #[default]
     Same,
@@ -28,11 +28,11 @@ pub enum Revision {
 
 /// The digests that candidates have had, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Revisions(Vec<String>);
+pub struct LeaderRevisions(Vec<String>);
 
-impl Revisions {
+impl LeaderRevisions {
     /// Reads the digests from a Lease.
-    pub fn of(lease: &Lease) -> Self {
+    pub fn from_lease(lease: &Lease) -> Self {
         let annotations = lease.metadata.annotations.as_ref();
         let text = annotations.and_then(|all| all.get(ANNOTATION_REVISIONS));
         let digests = text.map(|text| text.split(',').map(str::to_owned).collect());
@@ -40,7 +40,7 @@ impl Revisions {
     }
 
     /// Writes the digests into a Lease.
-    pub fn mark(&self, lease: &mut Lease) {
+    pub fn write_to(&self, lease: &mut Lease) {
         if !self.0.is_empty() {
             let annotations = lease.metadata.annotations.get_or_insert_default();
             annotations.insert(ANNOTATION_REVISIONS.to_owned(), self.0.join(","));
@@ -49,30 +49,30 @@ impl Revisions {
 
     /// Returns how long a candidate leaves a free Lease to candidates with a newer revision: zero if no revision is newer, `None` if it
     /// never leads. If all others have gone back to an older one, no one takes the Lease before.
-    pub fn patience(&self, own: &Revision) -> Option<Duration> {
+    pub fn patience(&self, own: &LeaderRevision) -> Option<Duration> {
         let newer = match own {
-            Revision::Same => 0,
-            Revision::Missing => return None,
-            Revision::Partial => usize::from(!self.0.is_empty()),
-            Revision::Whole(digest) => {
+            LeaderRevision::Same => 0,
+            LeaderRevision::Missing => return None,
+            LeaderRevision::Partial => usize::from(!self.0.is_empty()),
+            LeaderRevision::Whole(digest) => {
                 let mut newest_first = self.0.iter().rev();
                 newest_first
                     .position(|known| known == digest)
                     .unwrap_or_default()
             }
         };
-        Some(TURN * u32::try_from(newer).unwrap_or(u32::MAX))
+        Some(PATIENCE_PER_REVISION * u32::try_from(newer).unwrap_or(u32::MAX))
     }
 
     /// Returns whether no candidate has had this revision.
-    pub fn is_new(&self, own: &Revision) -> bool {
-        matches!(own, Revision::Whole(digest) if !self.0.contains(digest))
+    pub fn is_new(&self, own: &LeaderRevision) -> bool {
+        matches!(own, LeaderRevision::Whole(digest) if !self.0.contains(digest))
     }
 
     /// Returns the digests with this one as the newest.
-    pub fn followed_by(&self, own: &Revision) -> Self {
+    pub fn with_newest(&self, own: &LeaderRevision) -> Self {
         let mut digests = self.0.clone();
-        if let Revision::Whole(own) = own {
+        if let LeaderRevision::Whole(own) = own {
             digests.retain(|known| known != own);
             digests.push(own.clone());
         }

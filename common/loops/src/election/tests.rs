@@ -19,13 +19,13 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn holder(step: &Step) -> Option<(&str, i32)> {
+fn holder(step: &ElectionStep) -> Option<(&str, i32)> {
     match step {
-        Step::Create(spec) | Step::Replace(spec) => {
+        ElectionStep::Create(spec) | ElectionStep::Replace(spec) => {
             let holder = spec.holder_identity.as_deref().unwrap_or_default();
             Some((holder, spec.lease_transitions.unwrap_or_default()))
         }
-        Step::Follow(_) | Step::Claim => None,
+        ElectionStep::Follow(_) | ElectionStep::Claim => None,
     }
 }
 
@@ -72,22 +72,22 @@ fn a_lease_expires_by_what_was_seen_and_not_by_its_times() {
 #[test]
 fn a_leader_stops_before_others_may_replace_it() {
     let (mut election, sent) = (Election::new("me".to_owned()), Instant::now());
-    let Step::Create(spec) = election.decide(None, sent, wall(0)) else {
+    let ElectionStep::Create(spec) = election.decide(None, sent, wall(0)) else {
         panic!("it is free");
     };
-    election.wrote(spec.clone(), sent);
+    election.record_write(spec.clone(), sent);
     assert!(election.leads_until(sent + DEADLINE - seconds(1)).is_some());
     assert_eq!(election.leads_until(sent + DEADLINE), None);
-    assert!(DEADLINE + LONGEST_TRY < duration(&spec), "too late");
+    assert!(DEADLINE + LONGEST_TRY < lease_duration(&spec), "too late");
 }
 
 #[test]
 fn a_leader_that_sees_another_one_stops_at_once() {
     let (mut election, now) = (Election::new("me".to_owned()), Instant::now());
-    election.wrote(held("me", 0, 15), now);
+    election.record_write(held("me", 0, 15), now);
     assert!(election.leads_until(now).is_some());
     let step = election.decide(Some(&held("other", 0, 15)), now, wall(0));
-    assert_eq!(step, Step::Follow(now + seconds(15)));
+    assert_eq!(step, ElectionStep::Follow(now + seconds(15)));
     assert_eq!(election.leads_until(now), None);
 }
 
@@ -96,7 +96,7 @@ fn the_beginning_of_a_term_stays() {
     let (mut election, now) = (Election::new("me".to_owned()), Instant::now());
     let mut found = held("me", 50, 15);
     found.acquire_time = Some(MicroTime(wall(10)));
-    let Step::Replace(spec) = election.decide(Some(&found), now, wall(60)) else {
+    let ElectionStep::Replace(spec) = election.decide(Some(&found), now, wall(60)) else {
         panic!("it is ours");
     };
     assert_eq!(spec.acquire_time, Some(MicroTime(wall(10))));
@@ -126,12 +126,12 @@ fn two_never_lead_at_the_same_time() {
             }
             let time = wall(i64::try_from(second).unwrap() + *skew + 1_000_000);
             match election.decide(stored.as_ref(), now, time) {
-                Step::Follow(_) | Step::Claim => {}
-                Step::Create(spec) | Step::Replace(spec) => {
+                ElectionStep::Follow(_) | ElectionStep::Claim => {}
+                ElectionStep::Create(spec) | ElectionStep::Replace(spec) => {
                     stored = Some(spec.clone());
                     // Of some writes the answer is lost.
                     if second % 11 != 0 {
-                        election.wrote(spec, now);
+                        election.record_write(spec, now);
                     }
                 }
             }
@@ -148,16 +148,16 @@ fn two_never_lead_at_the_same_time() {
     assert!(terms.iter().all(|term| *term > 60), "{terms:?}");
 }
 
-fn whole(digest: &str) -> Revision {
-    Revision::Whole(digest.to_owned())
+fn whole(digest: &str) -> LeaderRevision {
+    LeaderRevision::Whole(digest.to_owned())
 }
 
 /// Revisions as the candidates of a Lease had them, in this order.
-fn seen(digests: &[&str]) -> Revisions {
-    let seen = Revisions::default();
+fn seen(digests: &[&str]) -> LeaderRevisions {
+    let seen = LeaderRevisions::default();
     digests
         .iter()
-        .fold(seen, |seen, digest| seen.followed_by(&whole(digest)))
+        .fold(seen, |seen, digest| seen.with_newest(&whole(digest)))
 }
 
 /// Semantics 21: what a candidate does `after` seconds, with its revision and those that were seen.
@@ -182,22 +182,22 @@ fn the_newest_revision_leads_and_an_older_one_waits_its_turn() {
         (whole("a"), seen(&["a", "b"]), "", 15, taken),
         (whole("a"), seen(&["a", "b", "c"]), "", 29, followed),
         (whole("a"), seen(&["a", "b", "c"]), "", 30, taken),
-        (Revision::Partial, seen(&[]), "", 0, taken),
-        (Revision::Partial, seen(&["a"]), "", 14, followed),
-        (Revision::Partial, seen(&["a"]), "", 15, taken),
-        (Revision::Missing, seen(&["a"]), "", 900, followed),
-        (Revision::Missing, seen(&["a"]), "me", 900, followed),
-        (Revision::Same, seen(&["a"]), "", 0, taken),
+        (LeaderRevision::Partial, seen(&[]), "", 0, taken),
+        (LeaderRevision::Partial, seen(&["a"]), "", 14, followed),
+        (LeaderRevision::Partial, seen(&["a"]), "", 15, taken),
+        (LeaderRevision::Missing, seen(&["a"]), "", 900, followed),
+        (LeaderRevision::Missing, seen(&["a"]), "me", 900, followed),
+        (LeaderRevision::Same, seen(&["a"]), "", 0, taken),
     ] {
         let (mut election, begun) = (Election::new("me".to_owned()), Instant::now());
         let found = held(holder, 0, 15);
         let mut said = "";
         for at in [0, after] {
-            election.meet(own.clone(), before.clone());
+            election.set_revisions(own.clone(), before.clone());
             said = match election.decide(Some(&found), begun + seconds(at), wall(0)) {
-                Step::Create(_) | Step::Replace(_) => taken,
-                Step::Claim => claimed,
-                Step::Follow(_) => followed,
+                ElectionStep::Create(_) | ElectionStep::Replace(_) => taken,
+                ElectionStep::Claim => claimed,
+                ElectionStep::Follow(_) => followed,
             };
         }
         assert_eq!(said, expected, "{own:?} {before:?} {holder:?} {after}");
@@ -207,43 +207,49 @@ fn the_newest_revision_leads_and_an_older_one_waits_its_turn() {
 #[test]
 fn who_has_nothing_to_lead_with_creates_no_lease() {
     let (mut election, now) = (Election::new("me".to_owned()), Instant::now());
-    election.meet(Revision::Missing, Revisions::default());
+    election.set_revisions(LeaderRevision::Missing, LeaderRevisions::default());
     let step = election.decide(None, now, wall(0));
-    assert_eq!(step, Step::Follow(now + RETRY));
+    assert_eq!(step, ElectionStep::Follow(now + RETRY));
 }
 
 /// Whoever leads is led with what was confirmed, not with what it has since.
 #[test]
 fn a_leader_whose_revision_was_replaced_stops() {
     let (mut election, now) = (Election::new("me".to_owned()), Instant::now());
-    election.meet(whole("a"), seen(&[]));
-    election.wrote(held("me", 0, 15), now);
-    election.meet(whole("b"), seen(&["a"]));
+    election.set_revisions(whole("a"), seen(&[]));
+    election.record_write(held("me", 0, 15), now);
+    election.set_revisions(whole("b"), seen(&["a"]));
     assert_eq!(
         election.term(now).map(|term| &term.revision),
         Some(&whole("a"))
     );
-    election.meet(whole("a"), seen(&["a", "b"]));
+    election.set_revisions(whole("a"), seen(&["a", "b"]));
     let step = election.decide(Some(&held("me", 0, 15)), now, wall(0));
-    assert_eq!(step, Step::Follow(now + seconds(15) + revision::TURN));
+    assert_eq!(
+        step,
+        ElectionStep::Follow(now + seconds(15) + revision::PATIENCE_PER_REVISION)
+    );
     assert_eq!(election.leads_until(now), None);
 }
 
 #[test]
 fn the_order_of_revisions_is_kept_in_the_lease() {
     let mut lease = Lease::default();
-    seen(&[]).mark(&mut lease);
+    seen(&[]).write_to(&mut lease);
     assert_eq!(lease, Lease::default());
     let many: Vec<String> = (0..12).map(|number| number.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    seen(&many).mark(&mut lease);
-    let read = Revisions::of(&lease);
+    seen(&many).write_to(&mut lease);
+    let read = LeaderRevisions::from_lease(&lease);
     assert_eq!(read, seen(&many[2..]));
     assert!(read.is_new(&whole("1")) && !read.is_new(&whole("2")));
-    let again = read.followed_by(&whole("5"));
+    let again = read.with_newest(&whole("5"));
     assert_eq!(again.patience(&whole("5")), Some(seconds(0)));
-    assert_eq!(again.patience(&whole("11")), Some(revision::TURN));
-    assert!(!again.is_new(&Revision::Partial));
+    assert_eq!(
+        again.patience(&whole("11")),
+        Some(revision::PATIENCE_PER_REVISION)
+    );
+    assert!(!again.is_new(&LeaderRevision::Partial));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use super::under_way::{Sums, UnderWay};
+use super::under_way::{LoadSums, WorkUnderWay};
 use crate::pass::CLUSTERS;
 use crate::slots::{Lane, Slots, WORKERS};
 
@@ -41,8 +41,8 @@ impl Remotes {
     /// Returns how many installations of a lane work in a cluster, or `None` if no more may begin there.
     pub(super) fn room(
         &self,
-        under_way: &UnderWay,
-        sums: &Sums,
+        under_way: &WorkUnderWay,
+        sums: &LoadSums,
         namespace: &str,
         lane: Lane,
     ) -> Option<usize> {
@@ -62,7 +62,7 @@ impl Remotes {
     }
 
     /// Records that something begins. Returns whether nothing was begun before.
-    pub(super) fn is_first(&mut self) -> bool {
+    pub(super) fn mark_begun(&mut self) -> bool {
         !std::mem::replace(&mut self.has_begun, true)
     }
 
@@ -95,14 +95,14 @@ impl Remotes {
     }
 
     /// Records whether a cluster responded.
-    pub(super) fn answered(&mut self, namespace: &str, answered: bool) {
+    pub(super) fn record_response(&mut self, namespace: &str, answered: bool) {
         if let Some(remote) = self.clusters.get_mut(namespace) {
             remote.is_lost = !answered;
         }
     }
 
     /// Returns whether the live objects of one of these were not read for long. Then they count as read now.
-    pub(super) fn check<'a>(
+    pub(super) fn mark_checked<'a>(
         &mut self,
         names: impl Iterator<Item = &'a InstallationName> + Clone,
         now: Instant,
@@ -140,21 +140,26 @@ mod tests {
         }
     }
 
-    fn room(remotes: &Remotes, under_way: &UnderWay, namespace: &str, lane: Lane) -> Option<usize> {
+    fn room(
+        remotes: &Remotes,
+        under_way: &WorkUnderWay,
+        namespace: &str,
+        lane: Lane,
+    ) -> Option<usize> {
         let sums = under_way.sums(&BTreeSet::new(), |namespace| remotes.is_lost(namespace));
         remotes.room(under_way, &sums, namespace, lane)
     }
 
     #[test]
     fn clusters_that_do_not_answer_leave_room_for_others() {
-        let (mut remotes, mut under_way) = (Remotes::default(), UnderWay::default());
+        let (mut remotes, mut under_way) = (Remotes::default(), WorkUnderWay::default());
         let whole = Interruption::default();
         let lane = Lane::Looks;
         for number in 0..LOST {
             let namespace = number.to_string();
             remotes.begin(&namespace);
             under_way.begin(&name(&namespace, 0), lane, &whole);
-            remotes.answered(&namespace, false);
+            remotes.record_response(&namespace, false);
         }
         remotes.begin("dead");
         assert_eq!(
@@ -162,7 +167,7 @@ mod tests {
             Some(0),
             "it was not asked yet"
         );
-        remotes.answered("dead", false);
+        remotes.record_response("dead", false);
         assert_eq!(room(&remotes, &under_way, "dead", lane), None);
         for number in 0..WORKERS {
             assert_eq!(room(&remotes, &under_way, "alive", lane), Some(number));
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn clusters_in_which_everything_waits_leave_room_for_others() {
-        let (mut remotes, mut under_way) = (Remotes::default(), UnderWay::default());
+        let (mut remotes, mut under_way) = (Remotes::default(), WorkUnderWay::default());
         let whole = Interruption::default();
         for number in 0..CLUSTERS {
             let namespace = number.to_string();
@@ -198,17 +203,17 @@ mod tests {
         let (mut remotes, now) = (Remotes::default(), Instant::now());
         let (a, b) = (name("shop", 1), name("shop", 2));
         let both = [a.clone(), b];
-        assert!(remotes.check(both.iter(), now));
-        assert!(!remotes.check(both.iter(), now + Duration::from_secs(60)));
+        assert!(remotes.mark_checked(both.iter(), now));
+        assert!(!remotes.mark_checked(both.iter(), now + Duration::from_secs(60)));
         remotes.recheck(&a);
-        assert!(remotes.check(both.iter(), now + Duration::from_secs(60)));
-        assert!(remotes.check(both.iter(), now + Duration::from_secs(700)));
+        assert!(remotes.mark_checked(both.iter(), now + Duration::from_secs(60)));
+        assert!(remotes.mark_checked(both.iter(), now + Duration::from_secs(700)));
     }
 
     #[test]
     fn clusters_without_records_are_forgotten() {
         let mut remotes = Remotes::default();
-        assert!(remotes.is_first() && !remotes.is_first());
+        assert!(remotes.mark_begun() && !remotes.mark_begun());
         for namespace in ["shop", "gone", "busy"] {
             remotes.begin(namespace);
         }

@@ -23,42 +23,42 @@ use tokio::time::Instant;
 
 use super::is_busy;
 use super::remotes::Remotes;
-use super::under_way::UnderWay;
+use super::under_way::WorkUnderWay;
 use crate::distributed;
-use crate::done::{Done, Heard};
-use crate::fights::{Fights, GUARD_TRUCE, TRUCE, contested};
-use crate::installation::{How, Outcome};
-use crate::queue::{Ended, Queue, Why};
-use crate::slots::{Lane, while_it_works};
-use crate::there::OneOf;
-use crate::tracked::Tracked;
+use crate::done::{ReconcileReport, ReconciledInstallation};
+use crate::fights::{Fights, GUARD_TRUCE, TRUCE, record_contested};
+use crate::installation::{ReconcileOptions, ReconcileOutcome};
+use crate::queue::{Queue, ReconcileEnd, ReconcileReason};
+use crate::slots::{Lane, work_and_notify};
+use crate::there::GroupedInstallation;
+use crate::tracked::TrackedInstallation;
 use crate::{here, there};
 use reading::Reading;
-use signals::{Kind, Signal};
+use signals::{ObjectGroupKind, Signal};
 
 /// The state of a leader.
-pub(super) struct Turn {
+pub(super) struct LeaderState {
     /// Holds what was read of catalogues and sources since `read`.
     ctx: Arc<Context>,
     /// For requests that must not wait for those of the installations that are being reconciled.
     apart: Context,
     /// Passes on the context with which catalogues are checked, independently of the rest: what that reads is shared with the
     /// installations that are being reconciled.
-    judged: watch::Sender<Arc<Context>>,
+    catalogue_contexts: watch::Sender<Arc<Context>>,
     /// The same for the core set.
-    core: watch::Sender<Arc<Context>>,
+    core_contexts: watch::Sender<Arc<Context>>,
     read: Instant,
     interval: Duration,
     pub(super) queue: Queue,
-    tracked: BTreeMap<InstallationName, Tracked>,
+    tracked: BTreeMap<InstallationName, TrackedInstallation>,
     fights: Fights,
     /// The namespaces that stand for this cluster. Records of other namespaces belong to other clusters.
-    here: BTreeSet<String>,
+    local_namespaces: BTreeSet<String>,
     pub(super) remotes: Remotes,
     /// Records of namespaces that stood for no cluster when they were looked at. Changes of these are ignored until all records are read
     /// again.
-    elsewhere: BTreeSet<InstallationName>,
-    watched: BTreeSet<Kind>,
+    unbound_records: BTreeSet<InstallationName>,
+    watched: BTreeSet<ObjectGroupKind>,
     /// The context that watches objects, with the rights with which installations of the system namespace are reconciled.
     watcher: Arc<OnceCell<Context>>,
     account: Option<String>,
@@ -68,12 +68,12 @@ pub(super) struct Turn {
     /// The installations that are being reconciled in this cluster.
     pub(super) running: FuturesUnordered<LocalBoxFuture<'static, ()>>,
     /// The work under way, in this cluster and in others.
-    pub(super) under_way: UnderWay,
-    tell: UnboundedSender<Heard>,
+    pub(super) under_way: WorkUnderWay,
+    report_sender: UnboundedSender<ReconcileReport>,
     /// Reports about the work under way.
-    pub(super) heard: UnboundedReceiver<Heard>,
+    pub(super) reports: UnboundedReceiver<ReconcileReport>,
     /// Reports about distributed catalogues.
-    pub(super) distributed: UnboundedReceiver<distributed::News>,
+    pub(super) distributed: UnboundedReceiver<distributed::DistributionResult>,
     /// When the records are read again: at once if changes may have been missed, and at the interval, because a namespace may have come
     /// to stand for a cluster.
     stale: Option<Instant>,
@@ -85,26 +85,31 @@ pub(super) struct Turn {
     spread: RandomState,
 }
 
-impl Turn {
-    pub(super) fn new(ctx: Context, apart: Context, interval: Duration, how: &How) -> Self {
+impl LeaderState {
+    pub(super) fn new(
+        ctx: Context,
+        apart: Context,
+        interval: Duration,
+        how: &ReconcileOptions,
+    ) -> Self {
         let (outbox, inbox) = unbounded_channel();
-        let (tell, heard) = unbounded_channel();
+        let (report_sender, reports) = unbounded_channel();
         let ctx = Arc::new(ctx);
-        let judged = watch::Sender::new(Arc::clone(&ctx));
-        let core = watch::Sender::new(Arc::clone(&ctx));
+        let catalogue_contexts = watch::Sender::new(Arc::clone(&ctx));
+        let core_contexts = watch::Sender::new(Arc::clone(&ctx));
         Self {
             ctx,
             apart,
-            judged,
-            core,
+            catalogue_contexts,
+            core_contexts,
             read: Instant::now(),
             interval,
             queue: Queue::new(interval),
             tracked: BTreeMap::new(),
             fights: Fights::default(),
-            here: BTreeSet::new(),
+            local_namespaces: BTreeSet::new(),
             remotes: Remotes::default(),
-            elsewhere: BTreeSet::new(),
+            unbound_records: BTreeSet::new(),
             watched: BTreeSet::new(),
             watcher: Arc::default(),
             account: how.account.clone(),
@@ -112,9 +117,9 @@ impl Turn {
             outbox,
             inbox,
             running: FuturesUnordered::new(),
-            under_way: UnderWay::default(),
-            tell,
-            heard,
+            under_way: WorkUnderWay::default(),
+            report_sender,
+            reports,
             distributed: unbounded_channel().1,
             stale: None,
             is_missed: false,
@@ -125,26 +130,26 @@ impl Turn {
     }
 
     /// Returns clones for a future that outlives the borrow of this state.
-    fn ends(&self) -> (Arc<Context>, UnboundedSender<Signal>) {
+    fn future_handles(&self) -> (Arc<Context>, UnboundedSender<Signal>) {
         (Arc::clone(&self.ctx), self.outbox.clone())
     }
 
     /// Returns whether nothing is under way and all reports were taken in. A read of the records is not waited for.
     pub(super) fn is_idle(&self) -> bool {
         let is_done = self.running.is_empty() && self.remotes.running.is_empty();
-        is_done && self.heard.is_empty() && self.contests.is_empty()
+        is_done && self.reports.is_empty() && self.contests.is_empty()
     }
 
     /// Returns a function that is called with an installation and whether it is urgent. It returns how much is under way beside the
     /// installation, or `None` if it may not begin now.
     fn room(&self) -> impl Fn(&InstallationName, bool) -> Option<usize> {
         let is_lost = |namespace: &str| self.remotes.is_lost(namespace);
-        let sums = self.under_way.sums(&self.here, is_lost);
+        let sums = self.under_way.sums(&self.local_namespaces, is_lost);
         let system = &self.ctx.settings().system_namespace;
         move |name, is_urgent| {
             let (namespace, lane) = (&name.namespace, self.lane(name, is_urgent));
             let (under_way, is_of_system) = (&self.under_way, namespace == system);
-            match self.here.contains(namespace) {
+            match self.local_namespaces.contains(namespace) {
                 true => under_way.room_here(&sums, namespace, is_of_system, lane),
                 false => self.remotes.room(under_way, &sums, namespace, lane),
             }
@@ -153,7 +158,7 @@ impl Turn {
 
     /// Returns the lane in which an installation waits.
     fn lane(&self, name: &InstallationName, is_urgent: bool) -> Lane {
-        Lane::of(self.is_guard(name), is_urgent)
+        Lane::new(self.is_guard(name), is_urgent)
     }
 
     /// Returns whether others rely on an installation.
@@ -164,14 +169,14 @@ impl Turn {
 
     /// Returns when something is due next.
     pub(super) fn next(&self) -> Option<Instant> {
-        let due = self.queue.next(self.room());
+        let due = self.queue.next_time(self.room());
         let stale = self.stale.filter(|_| !self.is_reading());
         [due, stale].into_iter().flatten().min()
     }
 
     /// Remembers an installation, and watches the kinds of its objects if they are in this cluster.
-    fn track(&mut self, name: InstallationName, mut tracked: Tracked) {
-        if !self.here.contains(&name.namespace) {
+    fn track(&mut self, name: InstallationName, mut tracked: TrackedInstallation) {
+        if !self.local_namespaces.contains(&name.namespace) {
             tracked.forget_objects();
         }
         for kind in &tracked.kinds {
@@ -183,55 +188,55 @@ impl Turn {
     }
 
     /// Begins what is due, as long as there is room.
-    pub(super) fn begin(&mut self, how: &How, interruption: &Interruption) {
+    pub(super) fn begin(&mut self, how: &ReconcileOptions, interruption: &Interruption) {
         let now = Instant::now();
         loop {
-            let Some(name) = self.queue.first(now, self.room()) else {
+            let Some(name) = self.queue.next_due(now, self.room()) else {
                 return;
             };
             let is_urgent = self.queue.begin(&name);
             // Installations that are due at the interval share what is read of catalogues and sources.
             if now.duration_since(self.read) > self.interval.mul_f64(0.8) {
-                self.read_again(now);
+                self.refresh_context(now);
             }
             let how = how.clone();
-            if self.here.contains(&name.namespace) {
-                self.begin_here(name, is_urgent, how, interruption);
+            if self.local_namespaces.contains(&name.namespace) {
+                self.begin_in_this_cluster(name, is_urgent, how, interruption);
             } else {
-                self.begin_there(name, is_urgent, how, interruption.clone());
+                self.begin_in_other_cluster(name, is_urgent, how, interruption.clone());
             }
         }
     }
 
     /// Begins an installation of this cluster.
-    fn begin_here(
+    fn begin_in_this_cluster(
         &mut self,
         name: InstallationName,
         is_urgent: bool,
-        how: How,
+        how: ReconcileOptions,
         interruption: &Interruption,
     ) {
         let lane = self.lane(&name, is_urgent);
         let part = self.under_way.begin(&name, lane, interruption);
-        let (ctx, outbox) = (Arc::clone(&self.ctx), self.tell.clone());
+        let (ctx, outbox) = (Arc::clone(&self.ctx), self.report_sender.clone());
         self.running.push(Box::pin(async move {
-            let waits = || tell(&outbox, Heard::Waits(name.clone()));
-            let work = here::reconcile_one(ctx, name.clone(), how, part.clone());
-            let done = while_it_works(&part, waits, work).await;
-            tell(&outbox, Heard::Done(Box::new(done)));
+            let waits = || send_report(&outbox, ReconcileReport::Waits(name.clone()));
+            let work = here::reconcile_named(ctx, name.clone(), how, part.clone());
+            let done = work_and_notify(&part, waits, work).await;
+            send_report(&outbox, ReconcileReport::Done(Box::new(done)));
         }));
     }
 
     /// Begins an installation of another cluster, together with those that are due there at about the same time.
-    fn begin_there(
+    fn begin_in_other_cluster(
         &mut self,
         name: InstallationName,
         is_urgent: bool,
-        mut how: How,
+        mut how: ReconcileOptions,
         interruption: Interruption,
     ) {
         let now = Instant::now();
-        if self.remotes.is_first() {
+        if self.remotes.mark_begun() {
             self.watch_secrets();
         }
         let namespace = name.namespace.clone();
@@ -241,54 +246,60 @@ impl Turn {
         let all = together.into_iter().map(|(name, is_urgent)| {
             let lane = self.lane(&name, is_urgent);
             let part = self.under_way.begin(&name, lane, &interruption);
-            OneOf { name, lane, part }
+            GroupedInstallation { name, lane, part }
         });
-        let all: Vec<OneOf> = all.collect();
-        how.only_due = !self.remotes.check(all.iter().map(|one| &one.name), now);
+        let all: Vec<GroupedInstallation> = all.collect();
+        how.only_due = !self
+            .remotes
+            .mark_checked(all.iter().map(|one| &one.name), now);
         let slots = self.remotes.begin(&namespace);
-        let (ctx, outbox) = (Arc::clone(&self.ctx), self.tell.clone());
+        let (ctx, outbox) = (Arc::clone(&self.ctx), self.report_sender.clone());
         self.remotes.running.push(Box::pin(async move {
             let ctx = tokio::select! {
                 biased;
                 // After an interruption, the server is not waited for: what is known suffices, because nothing new begins.
-                () = interruption.asked() => ctx.of_namespace(&namespace),
-                ctx = ctx.of_namespace_now(&namespace) => ctx,
+                () = interruption.wait_interrupted() => ctx.for_namespace(&namespace),
+                ctx = ctx.for_namespace_now(&namespace) => ctx,
             };
-            let see = |heard| tell(&outbox, heard);
+            let see = |heard| send_report(&outbox, heard);
             there::reconcile_together(&ctx, &all, &how, &interruption, &slots, &see).await;
             namespace
         }));
     }
 
     /// Forgets what was read of catalogues and sources.
-    fn read_again(&mut self, now: Instant) {
+    fn refresh_context(&mut self, now: Instant) {
         self.ctx = Arc::new(self.ctx.fresh());
         self.read = now;
     }
 
     /// Takes in the result of an installation. If another manager keeps changing it, the installation is left to that manager, and its
     /// record says so.
-    pub(super) fn end(&mut self, done: Done) {
+    pub(super) fn end(&mut self, done: ReconciledInstallation) {
         let now = Instant::now();
         self.under_way.end(&done.name);
         let namespace = &done.name.namespace;
-        let is_here = self.here.contains(namespace);
+        let is_here = self.local_namespaces.contains(namespace);
         if !is_here {
-            self.answered(&done);
+            self.record_response(&done);
         }
         let fight = match &done.outcome {
-            Ok(Outcome::Executed(_, report)) => self.fights.note(&done.name, report, now),
+            Ok(ReconcileOutcome::Executed(_, report)) => {
+                self.fights.record_repairs(&done.name, report, now)
+            }
             _ => None,
         };
         let ended = match &done.outcome {
-            _ if fight.is_some() => Ended::Contested(match self.is_guard(&done.name) {
+            _ if fight.is_some() => ReconcileEnd::Contested(match self.is_guard(&done.name) {
                 true => GUARD_TRUCE,
                 false => TRUCE,
             }),
-            Ok(Outcome::Failed(error)) if is_busy(error) => Ended::Busy,
-            Ok(Outcome::Executed(_, report)) if !report.is_done() => Ended::Badly,
-            Ok(Outcome::Failed(_) | Outcome::Lost(_)) | Err(_) => Ended::Badly,
-            Ok(_) => Ended::Well,
+            Ok(ReconcileOutcome::Failed(error)) if is_busy(error) => ReconcileEnd::Busy,
+            Ok(ReconcileOutcome::Executed(_, report)) if !report.is_done() => ReconcileEnd::Badly,
+            Ok(ReconcileOutcome::Failed(_) | ReconcileOutcome::Lost(_)) | Err(_) => {
+                ReconcileEnd::Badly
+            }
+            Ok(_) => ReconcileEnd::Well,
         };
         // The installations of another cluster become due together.
         let random = match is_here {
@@ -300,9 +311,9 @@ impl Turn {
         let spread =
             f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX);
         let Some(record) = done.record else {
-            if !matches!(done.outcome, Err(_) | Ok(Outcome::Lost(_))) {
+            if !matches!(done.outcome, Err(_) | Ok(ReconcileOutcome::Lost(_))) {
                 if done.is_elsewhere {
-                    self.elsewhere.insert(done.name.clone());
+                    self.unbound_records.insert(done.name.clone());
                 }
                 self.tracked.remove(&done.name);
                 self.fights.forget(&done.name);
@@ -314,45 +325,49 @@ impl Turn {
             return;
         };
         let before = self.tracked.remove(&done.name).unwrap_or_default();
-        let (after, has_drifted) = before.after(&record);
+        let (after, has_drifted) = before.after_reconcile(&record);
         if has_drifted {
-            self.queue.ask(&done.name, now, Why::Damaged);
+            self.queue
+                .schedule(&done.name, now, ReconcileReason::Damaged);
         }
         self.queue.end(&done.name, ended, now, spread);
         self.track(done.name, after);
         if let Some(sentence) = fight {
             let ctx = self.apart.fresh();
-            let write = async move { contested(&ctx, &record, sentence).await };
+            let write = async move { record_contested(&ctx, &record, sentence).await };
             self.contests.push(Box::pin(write));
         }
     }
 
     /// Records whether another cluster responded. If it did not, its kubeconfig is read again before the next request.
-    fn answered(&mut self, done: &Done) {
+    fn record_response(&mut self, done: &ReconciledInstallation) {
         let is_lost = match &done.outcome {
-            Ok(Outcome::Lost(_)) => true,
-            Ok(Outcome::Failed(error)) => matches!(
+            Ok(ReconcileOutcome::Lost(_)) => true,
+            Ok(ReconcileOutcome::Failed(error)) => matches!(
                 error.root(),
                 OperationError::Engine(EngineError::Unauthorized { .. })
             ),
             _ => false,
         };
-        self.remotes.answered(&done.name.namespace, !is_lost);
+        self.remotes.record_response(&done.name.namespace, !is_lost);
         if is_lost {
             self.ctx.forget_cluster(&done.name.namespace, None);
         }
-        if !matches!(done.outcome, Ok(Outcome::UpToDate | Outcome::Executed(..))) {
+        if !matches!(
+            done.outcome,
+            Ok(ReconcileOutcome::UpToDate | ReconcileOutcome::Executed(..))
+        ) {
             self.remotes.recheck(&done.name);
         }
     }
 }
 
 /// Ignores that the receiver may have been dropped.
-fn tell(outbox: &UnboundedSender<Heard>, heard: Heard) {
+fn send_report(outbox: &UnboundedSender<ReconcileReport>, heard: ReconcileReport) {
     let _ = outbox.send(heard);
 }
 
 /// Ignores that the receiver may have been dropped.
-fn send(outbox: &UnboundedSender<Signal>, signal: Signal) {
+fn send_signal(outbox: &UnboundedSender<Signal>, signal: Signal) {
     let _ = outbox.send(signal);
 }

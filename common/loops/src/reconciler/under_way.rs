@@ -12,12 +12,12 @@ const SHARE: usize = WORKERS / 2;
 
 /// The work under way.
 #[derive(Default)]
-pub(super) struct UnderWay {
-    begun: BTreeMap<InstallationName, Begun>,
-    loads: BTreeMap<String, Load>,
+pub(super) struct WorkUnderWay {
+    begun: BTreeMap<InstallationName, BegunWork>,
+    loads: BTreeMap<String, WorkLoad>,
 }
 
-struct Begun {
+struct BegunWork {
     part: Interruption,
     lane: Lane,
     is_waiting: bool,
@@ -27,7 +27,7 @@ struct Begun {
 
 /// The work under way in one namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Load {
+pub(super) struct WorkLoad {
     guards: usize,
     changes: usize,
     looks: usize,
@@ -37,16 +37,16 @@ pub(super) struct Load {
 
 /// The work under way in all namespaces.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct LoadSums {
     /// The work in this cluster.
-    here: Load,
+    here: WorkLoad,
     /// How many other clusters are worked on, and how many of these did not respond before.
     pub(super) others: usize,
     pub(super) lost: usize,
 }
 
-impl Load {
-    fn of(&mut self, lane: Lane) -> &mut usize {
+impl WorkLoad {
+    fn lane_mut(&mut self, lane: Lane) -> &mut usize {
         match lane {
             Lane::Guards => &mut self.guards,
             Lane::Changes => &mut self.changes,
@@ -56,7 +56,7 @@ impl Load {
 
     /// Returns how many installations of a lane work.
     pub(super) fn working(mut self, lane: Lane) -> usize {
-        *self.of(lane)
+        *self.lane_mut(lane)
     }
 
     /// Returns whether any installation works.
@@ -70,7 +70,7 @@ impl Load {
     }
 }
 
-impl UnderWay {
+impl WorkUnderWay {
     /// Begins an installation, and returns its interruption.
     pub(super) fn begin(
         &mut self,
@@ -79,8 +79,8 @@ impl UnderWay {
         whole: &Interruption,
     ) -> Interruption {
         let part = whole.part();
-        *self.load_mut(&name.namespace).of(lane) += 1;
-        let begun = Begun {
+        *self.load_mut(&name.namespace).lane_mut(lane) += 1;
+        let begun = BegunWork {
             part: part.clone(),
             lane,
             is_waiting: false,
@@ -101,7 +101,7 @@ impl UnderWay {
         }
         let lane = begun.lane;
         let load = self.load_mut(&name.namespace);
-        *load.of(lane) = load.working(lane).saturating_sub(1);
+        *load.lane_mut(lane) = load.working(lane).saturating_sub(1);
         if lane != Lane::Guards {
             load.waiting += 1;
         }
@@ -127,22 +127,22 @@ impl UnderWay {
         match (begun.is_waiting, begun.lane) {
             (true, Lane::Guards) => {}
             (true, _) => load.waiting = load.waiting.saturating_sub(1),
-            (false, lane) => *load.of(lane) = load.working(lane).saturating_sub(1),
+            (false, lane) => *load.lane_mut(lane) = load.working(lane).saturating_sub(1),
         }
-        if *load == Load::default() {
+        if *load == WorkLoad::default() {
             self.loads.remove(&name.namespace);
         }
     }
 
     /// Returns the work under way in a namespace.
-    pub(super) fn load(&self, namespace: &str) -> Load {
+    pub(super) fn load(&self, namespace: &str) -> WorkLoad {
         self.loads.get(namespace).copied().unwrap_or_default()
     }
 
     /// Returns the work under way in all namespaces. `here`: the namespaces that stand for this cluster; `is_lost`: whether another
     /// cluster did not respond.
-    pub(super) fn sums(&self, here: &BTreeSet<String>, is_lost: impl Fn(&str) -> bool) -> Sums {
-        let mut sums = Sums::default();
+    pub(super) fn sums(&self, here: &BTreeSet<String>, is_lost: impl Fn(&str) -> bool) -> LoadSums {
+        let mut sums = LoadSums::default();
         for (namespace, load) in &self.loads {
             if here.contains(namespace) {
                 sums.here.guards += load.guards;
@@ -159,7 +159,7 @@ impl UnderWay {
     /// Returns how many installations of a lane work in a namespace of this cluster, or `None` if no more may begin there.
     pub(super) fn room_here(
         &self,
-        sums: &Sums,
+        sums: &LoadSums,
         namespace: &str,
         is_of_system: bool,
         lane: Lane,
@@ -171,7 +171,7 @@ impl UnderWay {
         (is_free && working < share && !own.is_full(lane)).then_some(working)
     }
 
-    fn load_mut(&mut self, namespace: &str) -> &mut Load {
+    fn load_mut(&mut self, namespace: &str) -> &mut WorkLoad {
         self.loads.entry(namespace.to_owned()).or_default()
     }
 }
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    fn room(under_way: &UnderWay, namespace: &str, lane: Lane) -> Option<usize> {
+    fn room(under_way: &WorkUnderWay, namespace: &str, lane: Lane) -> Option<usize> {
         let here = ["system", "team", "other"].map(str::to_owned).into();
         let sums = under_way.sums(&here, |_| false);
         under_way.room_here(&sums, namespace, namespace == "system", lane)
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_waits_holds_no_slot_and_one_namespace_not_all_of_them() {
-        let (mut under_way, whole) = (UnderWay::default(), Interruption::default());
+        let (mut under_way, whole) = (WorkUnderWay::default(), Interruption::default());
         for number in 0..SHARE {
             let lane = Lane::Changes;
             assert_eq!(room(&under_way, "team", lane), Some(number));
@@ -209,12 +209,12 @@ mod tests {
         for number in 0..SHARE {
             under_way.end(&name("team", number));
         }
-        assert_eq!(under_way.load("team"), Load::default());
+        assert_eq!(under_way.load("team"), WorkLoad::default());
     }
 
     #[test]
     fn many_that_wait_keep_out_others_of_their_namespace_but_no_guard() {
-        let (mut under_way, whole) = (UnderWay::default(), Interruption::default());
+        let (mut under_way, whole) = (WorkUnderWay::default(), Interruption::default());
         for number in 0..WAITING {
             let name = name("team", number);
             under_way.begin(&name, Lane::Changes, &whole);
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_newer_wish_ends_a_wait_and_no_work() {
-        let (mut under_way, whole) = (UnderWay::default(), Interruption::default());
+        let (mut under_way, whole) = (WorkUnderWay::default(), Interruption::default());
         let (one, other) = (name("team", 1), name("team", 2));
         let works = under_way.begin(&one, Lane::Changes, &whole);
         let waits = under_way.begin(&other, Lane::Guards, &whole);
@@ -239,8 +239,8 @@ mod tests {
         for name in [&one, &other] {
             under_way.supersede(name);
         }
-        assert!(!works.is_asked() && waits.is_asked());
+        assert!(!works.is_interrupted() && waits.is_interrupted());
         under_way.wait(&one);
-        assert!(works.is_asked() && !whole.is_asked());
+        assert!(works.is_interrupted() && !whole.is_interrupted());
     }
 }

@@ -46,12 +46,12 @@ struct Kustomization {
     _kind: String,
     resources: Vec<String>,
     #[serde(default)]
-    labels: Vec<Labels>,
+    labels: Vec<KustomizationLabels>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Labels {
+struct KustomizationLabels {
     pairs: BTreeMap<String, String>,
     #[serde(default)]
     include_selectors: bool,

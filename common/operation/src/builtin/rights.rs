@@ -7,7 +7,7 @@ use addons_plan::{Action, Step};
 use common::right::Right;
 
 use crate::context::Context;
-use crate::error::{Lacking, OperationError};
+use crate::error::{MissingRights, OperationError};
 use crate::plan::Plan;
 
 /// Asks the server for the rights on every object of a plan.
@@ -19,13 +19,13 @@ pub async fn check(ctx: &Context, plan: &Plan) -> Result<(), OperationError> {
         .installations
         .iter()
         .flat_map(|planned| &planned.plan.steps);
-    let rights: BTreeSet<Right> = steps.flat_map(rights).collect();
+    let rights: BTreeSet<Right> = steps.flat_map(required_rights).collect();
     let rights: Vec<Right> = rights.into_iter().collect();
-    let mut lacking = inspect::lacking(ctx.home().await?, &rights)
+    let mut lacking = inspect::missing_rights(ctx.home().await?, &rights)
         .await?
         .into_iter();
     match lacking.next() {
-        Some(first) => Err(Lacking {
+        Some(first) => Err(MissingRights {
             first,
             more: lacking.count(),
         }
@@ -35,7 +35,7 @@ pub async fn check(ctx: &Context, plan: &Plan) -> Result<(), OperationError> {
 }
 
 /// Returns the rights that a step needs. An apply is a patch, which may have to create the object.
-fn rights(step: &Step) -> Vec<Right> {
+fn required_rights(step: &Step) -> Vec<Right> {
     let of = |verb| Right {
         verb,
         group: step.target.key.group.clone(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use addons_engine::EngineError;
-use addons_engine::webhooks::{self, Answer};
+use addons_engine::webhooks::{self, WebhookAnswer};
 use common::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, InlineSource, Source,
 };
@@ -20,11 +20,11 @@ use crate::resolve::Resolver;
 /// The pause between two probes. There is nothing to watch: after the pods are ready, each API server still has to reach the webhook.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long the API server may still enforce deleted policies: it reads them every second.
-const LIFTED: Duration = Duration::from_secs(15);
+const LIFT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What happens to requests while the webhook does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unanswered {
+pub enum UnansweredRequests {
     /// They are allowed.
     Pass,
     /// They fail.
@@ -35,11 +35,11 @@ pub enum Unanswered {
 ///
 /// # Errors
 /// The errors of the request.
-pub async fn ask(ctx: &Context) -> Result<Answer, OperationError> {
-    match webhooks::ask(ctx.home().await?, &duplicate()).await {
-        Err(EngineError::NotInitialised) => Ok(Answer::Accepted),
+pub async fn probe(ctx: &Context) -> Result<WebhookAnswer, OperationError> {
+    match webhooks::probe(ctx.home().await?, &duplicate_catalogue()).await {
+        Err(EngineError::NotInitialised) => Ok(WebhookAnswer::Accepted),
         // The namespace is created with the first installation.
-        Err(error) if error.is_not_found() => Ok(Answer::Accepted),
+        Err(error) if error.is_not_found() => Ok(WebhookAnswer::Accepted),
         other => Ok(other?),
     }
 }
@@ -48,11 +48,14 @@ pub async fn ask(ctx: &Context) -> Result<Answer, OperationError> {
 ///
 /// # Errors
 /// As [`ask`].
-pub async fn wait(ctx: &Context, timeout: Duration) -> Result<Answer, OperationError> {
+pub async fn wait_until_denying(
+    ctx: &Context,
+    timeout: Duration,
+) -> Result<WebhookAnswer, OperationError> {
     let begun = Instant::now();
     loop {
-        let answer = ask(ctx).await?;
-        if answer == Answer::Denied || begun.elapsed() >= timeout {
+        let answer = probe(ctx).await?;
+        if answer == WebhookAnswer::Denied || begun.elapsed() >= timeout {
             return Ok(answer);
         }
         sleep(PAUSE).await;
@@ -63,7 +66,7 @@ pub async fn wait(ctx: &Context, timeout: Duration) -> Result<Answer, OperationE
 ///
 /// # Errors
 /// The errors of the requests.
-pub async fn let_pass(ctx: &Context) -> Result<(), OperationError> {
+pub async fn ignore_failures(ctx: &Context) -> Result<(), OperationError> {
     let manager = field_manager(SYSTEM_NAMESPACE, WEBHOOK);
     webhooks::ignore_failures(ctx.home().await?, &manager).await?;
     Ok(())
@@ -77,11 +80,11 @@ pub async fn let_pass(ctx: &Context) -> Result<(), OperationError> {
 pub async fn values(
     resolver: &Resolver<'_>,
     image: Option<&str>,
-    unanswered: Unanswered,
+    unanswered: UnansweredRequests,
 ) -> Result<Edits, OperationError> {
     let policy = match unanswered {
-        Unanswered::Pass => "Ignore",
-        Unanswered::Fail => "Fail",
+        UnansweredRequests::Pass => "Ignore",
+        UnansweredRequests::Fail => "Fail",
     };
     let mut values = json!({FAILURE_POLICY: policy});
     let mut image = image.map(str::to_owned);
@@ -127,7 +130,7 @@ pub fn has_own_certificate(deployment: &Value) -> bool {
 
 /// Removes from an object what the webhook needs only to manage its certificate itself, as `deploy/overlays/cert-manager` does. Returns
 /// whether the object is still needed.
-pub fn without_managed_certificate(object: &mut Value) -> bool {
+pub fn strip_managed_certificate(object: &mut Value) -> bool {
     let name = object["metadata"]["name"].as_str();
     match object["kind"].as_str() {
         Some("Secret") => false,
@@ -158,19 +161,19 @@ pub fn name() -> InstallationName {
 }
 
 /// Waits until the API server no longer enforces deleted policies: the objects that they guard may be deleted next.
-pub(crate) async fn lifted(ctx: &Context) {
+pub(crate) async fn wait_until_lifted(ctx: &Context) {
     let begun = Instant::now();
     let Ok(cluster) = ctx.home().await else {
         return;
     };
     // If the caller may not ask, a later refusal says so.
-    while begun.elapsed() < LIFTED && webhooks::is_guarded(cluster).await.unwrap_or(false) {
+    while begun.elapsed() < LIFT_TIMEOUT && webhooks::is_guarded(cluster).await.unwrap_or(false) {
         sleep(PAUSE).await;
     }
 }
 
 /// Returns a catalogue with the same version twice: the schema accepts it, and the webhook denies it.
-fn duplicate() -> AddonCatalogue {
+fn duplicate_catalogue() -> AddonCatalogue {
     let version = |version: &str| AddonVersion {
         version: version.to_owned(),
         source: Source {
@@ -198,14 +201,18 @@ fn duplicate() -> AddonCatalogue {
 
 #[cfg(test)]
 mod tests {
-    use addons_admission::{Facts, Requester, validate};
+    use addons_admission::{AdmissionFacts, Requester, validate};
 
     use super::*;
 
     #[test]
     fn what_is_asked_is_denied() {
-        let verdict =
-            validate::catalogue(&duplicate(), None, &Requester::default(), &Facts::default());
+        let verdict = validate::validate_catalogue(
+            &duplicate_catalogue(),
+            None,
+            &Requester::default(),
+            &AdmissionFacts::default(),
+        );
         let denial = verdict.denial().map(|denial| denial.message);
         assert!(
             denial

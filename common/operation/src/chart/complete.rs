@@ -1,7 +1,7 @@
 //! A chart that helm itself installs.
 
 use addons_render::package::Package;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 use serde_json::Value;
 
 /// A chart with everything that helm needs to install it.
@@ -20,5 +20,5 @@ pub struct CompleteChart {
     /// What the user should know.
     pub warnings: Vec<String>,
     /// Masks content of Secrets in errors.
-    pub mask: Mask,
+    pub mask: SecretMask,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use addons_engine::{EngineError, catalogues};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::catalogue::Catalogue;
-use common::catalogue::unread::{Unread, losers};
+use common::catalogue::unread::{UnreadCatalogue, list_losers};
 use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
@@ -16,32 +16,32 @@ use crate::error::{OperationError, within};
 
 /// The catalogues that were read.
 #[derive(Default)]
-pub(super) struct Catalogues {
+pub(super) struct CatalogueCache {
     objects: OnceCell<Vec<AddonCatalogue>>,
     /// `None` if no catalogue is by reference or unreadable: the objects then have everything.
-    contents: OnceCell<Option<Read>>,
+    contents: OnceCell<Option<ReadCatalogues>>,
 }
 
 /// The content of the files of catalogues by reference, by uid and generation of the object. A loop reads repeatedly: while an object does
 /// not change, neither do its digest and its file.
 #[derive(Default)]
-pub(super) struct Files(Mutex<BTreeMap<Version, Arc<AddonCatalogueSpec>>>);
+pub(super) struct CatalogueFileCache(Mutex<BTreeMap<ObjectVersion, Arc<AddonCatalogueSpec>>>);
 
 /// The uid and the generation of an object.
-type Version = (String, i64);
+type ObjectVersion = (String, i64);
 
-struct Read {
+struct ReadCatalogues {
     objects: Vec<AddonCatalogue>,
-    unread: Vec<Unread>,
+    unread: Vec<UnreadCatalogue>,
 }
 
 /// The catalogues with their entries.
 #[derive(Clone, Copy)]
-pub struct Contents<'a> {
+pub struct CatalogueContents<'a> {
     /// All catalogues. One that cannot be read is as it is stored.
     pub objects: &'a [AddonCatalogue],
     /// The catalogues that cannot be read.
-    pub unread: &'a [Unread],
+    pub unread: &'a [UnreadCatalogue],
 }
 
 impl Context {
@@ -76,14 +76,14 @@ impl Context {
     /// The source cannot be read, or no catalogue has that name.
     pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
         let name = match offer {
-            Offer::Indexes(locations) => return self.indexes(locations).await,
+            Offer::Indexes(locations) => return self.merge_indexes(locations).await,
             Offer::Nothing => return Ok(Arc::default()),
             Offer::Catalogues => None,
             Offer::Catalogue(name) => Some(name),
         };
         let contents = self.contents().await?;
         let read = match name {
-            None => Catalogue::of_objects(contents.objects),
+            None => Catalogue::from_objects(contents.objects),
             Some(name) => {
                 let mut all = contents.objects.iter();
                 if !all.any(|object| object.metadata.name.as_ref() == Some(name)) {
@@ -93,7 +93,7 @@ impl Context {
                 if let Some(unread) = unread.find(|unread| unread.catalogue == *name) {
                     return Err(DistributionError::from(unread).into());
                 }
-                Catalogue::of_named(contents.objects, name)
+                Catalogue::from_named(contents.objects, name)
             }
         };
         Ok(Arc::new(Catalogue {
@@ -107,20 +107,20 @@ impl Context {
     ///
     /// # Errors
     /// Those of [`Context::catalogues`].
-    pub async fn contents(&self) -> Result<Contents<'_>, OperationError> {
+    pub async fn contents(&self) -> Result<CatalogueContents<'_>, OperationError> {
         let objects = self.catalogues().await?;
-        let read = || async { self.read(objects).await };
+        let read = || async { self.read_contents(objects).await };
         let read = self.catalogues.contents.get_or_init(read).await;
         Ok(match read {
-            Some(Read { objects, unread }) => Contents { objects, unread },
-            None => Contents {
+            Some(ReadCatalogues { objects, unread }) => CatalogueContents { objects, unread },
+            None => CatalogueContents {
                 objects,
                 unread: &[],
             },
         })
     }
 
-    async fn read(&self, objects: &[AddonCatalogue]) -> Option<Read> {
+    async fn read_contents(&self, objects: &[AddonCatalogue]) -> Option<ReadCatalogues> {
         let is_whole = |object: &AddonCatalogue| {
             object.spec.reference().is_none() && object.spec.unreadable.is_none()
         };
@@ -133,10 +133,10 @@ impl Context {
                 return Some(Err(unreadable.to_string()));
             }
             let (from, digest) = object.spec.from.as_ref().zip(object.spec.reference())?;
-            if let Some(there) = version(object).and_then(|version| known.get(&version)) {
+            if let Some(there) = object_version(object).and_then(|version| known.get(&version)) {
                 return Some(Ok(Arc::clone(there)));
             }
-            let content = file::content_of(self, object, from, digest).await;
+            let content = file::fetch_content(self, object, from, digest).await;
             Some(content.map(Arc::new).map_err(|error| error.chain()))
         });
         let (mut read, mut kept) = (Vec::new(), BTreeMap::new());
@@ -151,16 +151,16 @@ impl Context {
                         spec: AddonCatalogueSpec::clone(&spec),
                         status: object.status.clone(),
                     });
-                    if let Some(version) = version(object) {
+                    if let Some(version) = object_version(object) {
                         kept.insert(version, spec);
                     }
                 }
                 Some(Err(why)) => {
-                    unread.push(Unread {
+                    unread.push(UnreadCatalogue {
                         catalogue: object.metadata.name.clone().unwrap_or_default(),
                         class: object.spec.class,
-                        addons: names(object),
-                        losers: losers(object, objects),
+                        addons: addon_names(object),
+                        losers: list_losers(object, objects),
                         why,
                     });
                     read.push(object.clone());
@@ -168,19 +168,19 @@ impl Context {
             }
         }
         *self.files.0.lock().await = kept;
-        Some(Read {
+        Some(ReadCatalogues {
             objects: read,
             unread,
         })
     }
 }
 
-fn version(object: &AddonCatalogue) -> Option<Version> {
+fn object_version(object: &AddonCatalogue) -> Option<ObjectVersion> {
     let uid = object.metadata.uid.clone()?;
     Some((uid, object.metadata.generation?))
 }
 
-fn names(object: &AddonCatalogue) -> Vec<String> {
+fn addon_names(object: &AddonCatalogue) -> Vec<String> {
     let addons = object.spec.addons.iter();
     addons.map(|addon| addon.name.clone()).collect()
 }

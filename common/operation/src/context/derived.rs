@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 use super::Context;
-use super::target::Target;
+use super::target::ClusterTarget;
 use crate::error::OperationError;
 use crate::jail::Jail;
 
@@ -40,8 +40,8 @@ impl Context {
     ///
     /// # Errors
     /// Those of [`Context::home`].
-    pub async fn apart(&self) -> Result<Self, OperationError> {
-        let apart = Arc::new(self.home().await?.apart().await);
+    pub async fn with_separate_connection(&self) -> Result<Self, OperationError> {
+        let apart = Arc::new(self.home().await?.with_own_permits().await);
         Ok(Self {
             home: Arc::new(OnceCell::new_with(Some(apart))),
             ..self.fresh()
@@ -56,11 +56,14 @@ impl Context {
     pub async fn acting_as(&self, namespace: &str, account: &str) -> Result<Self, OperationError> {
         let acting = Arc::new(self.home().await?.acting_as(namespace, account).await?);
         let target = match self.target().await? {
-            Target::Home | Target::None { .. } => Arc::clone(&self.target),
-            Target::Remote { cluster, secret } => {
+            ClusterTarget::Home | ClusterTarget::None { .. } => Arc::clone(&self.target),
+            ClusterTarget::Remote { cluster, secret } => {
                 let cluster = Arc::new(cluster.with_home(Arc::clone(&acting)).await);
                 let secret = secret.clone();
-                Arc::new(OnceCell::new_with(Some(Target::Remote { cluster, secret })))
+                Arc::new(OnceCell::new_with(Some(ClusterTarget::Remote {
+                    cluster,
+                    secret,
+                })))
             }
         };
         let mut context = self.fresh();

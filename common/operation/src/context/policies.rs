@@ -12,7 +12,7 @@ use crate::error::OperationError;
 
 /// The policies and related objects that were read.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct PolicyCache {
     policies: OnceCell<Vec<AddonPolicy>>,
     labels: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
     requester: OnceCell<Requester>,
@@ -33,7 +33,7 @@ impl Context {
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
-    pub(crate) async fn labels(
+    pub(crate) async fn namespace_labels(
         &self,
         namespace: &str,
     ) -> Result<BTreeMap<String, String>, OperationError> {
@@ -41,7 +41,7 @@ impl Context {
         if let Some(labels) = known.get(namespace) {
             return Ok(labels.clone());
         }
-        let labels = local::labels(self.home().await?, namespace).await?;
+        let labels = local::read_labels(self.home().await?, namespace).await?;
         known.insert(namespace.to_owned(), labels.clone());
         Ok(labels)
     }

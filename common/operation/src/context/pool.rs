@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use common::target::{Standing, by_labels};
+use common::target::{NamespaceCluster, cluster_from_labels};
 use tokio::sync::OnceCell;
 
-use super::target::{Target, Uid};
-use super::{Context, Settings};
+use super::target::{ClusterTarget, ClusterUid};
+use super::{Context, ContextSettings};
 
 /// The clusters that namespaces map to, as far as they were looked up.
 #[derive(Default)]
@@ -17,8 +17,8 @@ pub(super) struct Pool(Mutex<BTreeMap<String, Connection>>);
 /// The cluster that one namespace maps to.
 #[derive(Clone, Default)]
 struct Connection {
-    target: Arc<OnceCell<Target>>,
-    uid: Arc<OnceCell<Uid>>,
+    target: Arc<OnceCell<ClusterTarget>>,
+    uid: Arc<OnceCell<ClusterUid>>,
 }
 
 impl Pool {
@@ -30,14 +30,14 @@ impl Pool {
 impl Context {
     /// Returns a context for the cluster of this namespace, with the same catalogues and policies, which are read once for all clusters.
     #[must_use]
-    pub fn of_namespace(&self, namespace: &str) -> Self {
+    pub fn for_namespace(&self, namespace: &str) -> Self {
         let connection = self
             .pool
             .connections()
             .entry(namespace.to_owned())
             .or_default()
             .clone();
-        let settings = Settings {
+        let settings = ContextSettings {
             namespace: Some(namespace.to_owned()),
             ..self.settings.clone()
         };
@@ -57,40 +57,44 @@ impl Context {
 
     /// As [`Context::of_namespace`], for the beginning of a pass: forgets the cluster that the namespace mapped to, unless it still does
     /// (semantics 6.1). If none was looked up yet, it sends no request.
-    pub async fn of_namespace_now(&self, namespace: &str) -> Self {
-        let known = self.of_namespace(namespace);
+    pub async fn for_namespace_now(&self, namespace: &str) -> Self {
+        let known = self.for_namespace(namespace);
         let is_same = match known.target.get() {
             None => true,
             // If it cannot be read now, the next caller gets the error.
-            Some(found) => matches!(known.standing().await, Ok(now) if is_still(found, &now)),
+            Some(found) => matches!(known.standing().await, Ok(now) if is_same_target(found, &now)),
         };
-        self.or_again(known, is_same)
+        self.or_fresh(known, is_same)
     }
 
     /// As [`Context::of_namespace_now`], for a namespace whose labels were just read.
-    pub(crate) fn of_labelled(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Self {
-        let known = self.of_namespace(namespace);
-        let is_same = match (known.target.get(), by_labels(namespace, labels)) {
+    pub(crate) fn for_labelled_namespace(
+        &self,
+        namespace: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> Self {
+        let known = self.for_namespace(namespace);
+        let is_same = match (known.target.get(), cluster_from_labels(namespace, labels)) {
             (None, _) => true,
-            (Some(found), Ok(now)) => is_still(found, &now),
+            (Some(found), Ok(now)) => is_same_target(found, &now),
             (Some(_), Err(_)) => false,
         };
-        self.or_again(known, is_same)
+        self.or_fresh(known, is_same)
     }
 
     /// Returns `known`, or a fresh context if the namespace now maps to another cluster. In both cases the uid of a remote cluster is read
     /// again: the same address may lead to a cluster that was recreated.
-    fn or_again(&self, known: Self, is_same: bool) -> Self {
+    fn or_fresh(&self, known: Self, is_same: bool) -> Self {
         let namespace = known.settings.records_namespace();
         if !is_same {
             self.forget_cluster(namespace, None);
-        } else if matches!(known.target.get(), Some(Target::Remote { .. })) {
+        } else if matches!(known.target.get(), Some(ClusterTarget::Remote { .. })) {
             let mut connections = self.pool.connections();
             connections.entry(namespace.to_owned()).or_default().uid = Arc::default();
         } else {
             return known;
         }
-        self.of_namespace(namespace)
+        self.for_namespace(namespace)
     }
 
     /// Forgets the cluster of a namespace, so that the next caller looks it up again; with `secret`, only if the namespace uses this Secret
@@ -100,7 +104,7 @@ impl Context {
         let connection = connections.get(namespace);
         let target = connection.and_then(|connection| connection.target.get());
         let leads_by_another = match (target, secret) {
-            (Some(Target::Remote { secret: leads, .. }), Some(changed)) => leads != changed,
+            (Some(ClusterTarget::Remote { secret: leads, .. }), Some(changed)) => leads != changed,
             _ => false,
         };
         if !leads_by_another {
@@ -110,7 +114,7 @@ impl Context {
     }
 
     /// Forgets the clusters of all other namespaces.
-    pub(crate) fn keep_clusters(&self, is_kept: impl Fn(&str) -> bool) {
+    pub(crate) fn retain_clusters(&self, is_kept: impl Fn(&str) -> bool) {
         let mut connections = self.pool.connections();
         connections.retain(|namespace, _| is_kept(namespace));
     }
@@ -122,12 +126,14 @@ impl Context {
 }
 
 /// Whether a namespace still maps to the cluster that was found.
-fn is_still(found: &Target, now: &Standing) -> bool {
+fn is_same_target(found: &ClusterTarget, now: &NamespaceCluster) -> bool {
     match (found, now) {
-        (Target::Remote { secret, .. }, Standing::There(location)) => *secret == location.secret,
-        (Target::Home, Standing::Here)
-        | (Target::None { exists: true }, Standing::Nowhere)
-        | (Target::None { exists: false }, Standing::Absent) => true,
+        (ClusterTarget::Remote { secret, .. }, NamespaceCluster::OtherCluster(location)) => {
+            *secret == location.secret
+        }
+        (ClusterTarget::Home, NamespaceCluster::ThisCluster)
+        | (ClusterTarget::None { exists: true }, NamespaceCluster::NoCluster)
+        | (ClusterTarget::None { exists: false }, NamespaceCluster::NoNamespace) => true,
         _ => false,
     }
 }
@@ -143,26 +149,26 @@ mod tests {
 
     fn context() -> Context {
         let connect = || async { Err::<Cluster, _>(BoxError::from("no cluster")) }.boxed();
-        Context::connecting(Box::new(connect), Settings::default())
+        Context::connecting(Box::new(connect), ContextSettings::default())
     }
 
     #[test]
     fn clusters_of_namespaces_that_are_gone_are_forgotten() {
         let ctx = context();
-        let [shop, gone] = ["shop", "gone"].map(|namespace| ctx.of_namespace(namespace).target);
-        ctx.keep_clusters(|namespace| namespace == "shop");
-        assert!(Arc::ptr_eq(&shop, &ctx.of_namespace("shop").target));
-        assert!(!Arc::ptr_eq(&gone, &ctx.of_namespace("gone").target));
+        let [shop, gone] = ["shop", "gone"].map(|namespace| ctx.for_namespace(namespace).target);
+        ctx.retain_clusters(|namespace| namespace == "shop");
+        assert!(Arc::ptr_eq(&shop, &ctx.for_namespace("shop").target));
+        assert!(!Arc::ptr_eq(&gone, &ctx.for_namespace("gone").target));
     }
 
     /// Whether what `shop` was found to stand for is still known, once its labels were read.
-    fn is_known(found: Target, labels: &[(&str, &str)]) -> bool {
+    fn is_known(found: ClusterTarget, labels: &[(&str, &str)]) -> bool {
         let ctx = context();
-        let before = ctx.of_namespace("shop");
+        let before = ctx.for_namespace("shop");
         assert!(before.target.set(found).is_ok());
         let labels = labels.iter();
         let labels = labels.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let now = ctx.of_labelled("shop", &labels.collect());
+        let now = ctx.for_labelled_namespace("shop", &labels.collect());
         Arc::ptr_eq(&before.target, &now.target)
     }
 
@@ -170,24 +176,27 @@ mod tests {
     fn a_relabelled_namespace_is_looked_up_again() {
         let local = (LABEL_CLUSTER, CLUSTER_LOCAL);
         let remote = (LABEL_KUBECONFIG_SECRET, "green");
-        assert!(is_known(Target::Home, &[local]));
-        assert!(!is_known(Target::Home, &[remote]));
-        assert!(!is_known(Target::Home, &[local, remote]));
-        assert!(!is_known(Target::None { exists: true }, &[remote]));
-        let none = Target::None { exists: true };
+        assert!(is_known(ClusterTarget::Home, &[local]));
+        assert!(!is_known(ClusterTarget::Home, &[remote]));
+        assert!(!is_known(ClusterTarget::Home, &[local, remote]));
+        assert!(!is_known(ClusterTarget::None { exists: true }, &[remote]));
+        let none = ClusterTarget::None { exists: true };
         assert!(is_known(none, &[]));
-        assert!(!is_known(Target::Home, &[]));
+        assert!(!is_known(ClusterTarget::Home, &[]));
     }
 
     #[test]
     fn what_was_found_is_compared_with_what_is_asked() {
-        let none = |exists| Target::None { exists };
-        assert!(is_still(&Target::Home, &Standing::Here));
-        assert!(is_still(&none(true), &Standing::Nowhere));
-        assert!(is_still(&none(false), &Standing::Absent));
-        for other in [Standing::Nowhere, Standing::Absent] {
-            assert!(!is_still(&Target::Home, &other));
+        let none = |exists| ClusterTarget::None { exists };
+        assert!(is_same_target(
+            &ClusterTarget::Home,
+            &NamespaceCluster::ThisCluster
+        ));
+        assert!(is_same_target(&none(true), &NamespaceCluster::NoCluster));
+        assert!(is_same_target(&none(false), &NamespaceCluster::NoNamespace));
+        for other in [NamespaceCluster::NoCluster, NamespaceCluster::NoNamespace] {
+            assert!(!is_same_target(&ClusterTarget::Home, &other));
         }
-        assert!(!is_still(&none(true), &Standing::Here));
+        assert!(!is_same_target(&none(true), &NamespaceCluster::ThisCluster));
     }
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use addons_engine::remote::{self, RemoteError};
 use addons_engine::{Cluster, identity};
 use common::api::installation::ClusterIdentity;
-use common::target::Standing;
+use common::target::NamespaceCluster;
 
 use super::Context;
 use crate::error::OperationError;
 use crate::not_local::NotLocal;
 
 /// The cluster that the namespace of a command stands for.
-pub(super) enum Target {
+pub(super) enum ClusterTarget {
     /// The cluster of the records.
     Home,
     /// None. A command that only reads then reads the cluster of the records.
@@ -31,7 +31,7 @@ pub(super) enum Target {
 
 /// Identifies the cluster of the objects.
 #[derive(Debug)]
-pub(crate) struct Uid {
+pub(crate) struct ClusterUid {
     /// The uid of its kube-system, if it may be read.
     value: Option<String>,
     /// Whether a kubeconfig leads back to the cluster of the records.
@@ -67,8 +67,8 @@ impl Context {
     /// [`OperationError::Connect`]; [`OperationError::Remote`] if the namespace stands for another cluster that cannot be connected to.
     pub async fn cluster(&self) -> Result<&Cluster, OperationError> {
         match self.target().await? {
-            Target::Home | Target::None { .. } => self.home().await,
-            Target::Remote { cluster, .. } => Ok(cluster),
+            ClusterTarget::Home | ClusterTarget::None { .. } => self.home().await,
+            ClusterTarget::Remote { cluster, .. } => Ok(cluster),
         }
     }
 
@@ -77,7 +77,7 @@ impl Context {
     /// # Errors
     /// As [`Context::cluster`].
     pub(crate) async fn has_cluster(&self) -> Result<bool, OperationError> {
-        Ok(!matches!(self.target().await?, Target::None { .. }))
+        Ok(!matches!(self.target().await?, ClusterTarget::None { .. }))
     }
 
     /// Whether the namespace of the command exists.
@@ -87,7 +87,7 @@ impl Context {
     pub(crate) async fn has_namespace(&self) -> Result<bool, OperationError> {
         Ok(!matches!(
             self.target().await?,
-            Target::None { exists: false }
+            ClusterTarget::None { exists: false }
         ))
     }
 
@@ -113,7 +113,7 @@ impl Context {
     /// # Errors
     /// As [`Context::cluster`].
     pub async fn is_remote(&self) -> Result<bool, OperationError> {
-        Ok(matches!(self.target().await?, Target::Remote { .. }))
+        Ok(matches!(self.target().await?, ClusterTarget::Remote { .. }))
     }
 
     /// Returns the identity of the cluster of the objects as records store it, or `None` if its kube-system may not be read.
@@ -123,8 +123,8 @@ impl Context {
     pub(crate) async fn cluster_identity(&self) -> Result<Option<ClusterIdentity>, OperationError> {
         let uid = self.uid().await?.value.clone();
         let secret = match self.target().await? {
-            Target::Home | Target::None { .. } => None,
-            Target::Remote { secret, .. } => Some(secret.clone()),
+            ClusterTarget::Home | ClusterTarget::None { .. } => None,
+            ClusterTarget::Remote { secret, .. } => Some(secret.clone()),
         };
         Ok(uid.map(|kube_system_uid| ClusterIdentity {
             kube_system_uid,
@@ -137,9 +137,9 @@ impl Context {
     ///
     /// # Errors
     /// [`RemoteError::SameCluster`]; those of the request.
-    pub(crate) async fn check_other(&self) -> Result<(), OperationError> {
+    pub(crate) async fn check_not_same_cluster(&self) -> Result<(), OperationError> {
         match self.target().await? {
-            Target::Remote { secret, .. } if self.uid().await?.is_home => {
+            ClusterTarget::Remote { secret, .. } if self.uid().await?.is_home => {
                 Err(OperationError::Remote(RemoteError::SameCluster {
                     namespace: self.settings.records_namespace().to_owned(),
                     secret: secret.clone(),
@@ -149,27 +149,27 @@ impl Context {
         }
     }
 
-    async fn uid(&self) -> Result<&Uid, OperationError> {
+    async fn uid(&self) -> Result<&ClusterUid, OperationError> {
         let read = || async {
             let value = identity::cluster_uid(self.cluster().await?).await?;
             let is_home = self.is_remote().await?
                 && value.is_some()
                 && identity::cluster_uid(self.home().await?).await? == value;
-            Ok::<_, OperationError>(Uid { value, is_home })
+            Ok::<_, OperationError>(ClusterUid { value, is_home })
         };
         self.cluster_uid.get_or_try_init(read).await
     }
 
-    pub(super) async fn target(&self) -> Result<&Target, OperationError> {
+    pub(super) async fn target(&self) -> Result<&ClusterTarget, OperationError> {
         let find = || async {
             match self.standing().await? {
-                Standing::Here => Ok(Target::Home),
-                Standing::Nowhere => Ok(Target::None { exists: true }),
-                Standing::Absent => Ok(Target::None { exists: false }),
-                Standing::There(location) => {
+                NamespaceCluster::ThisCluster => Ok(ClusterTarget::Home),
+                NamespaceCluster::NoCluster => Ok(ClusterTarget::None { exists: true }),
+                NamespaceCluster::NoNamespace => Ok(ClusterTarget::None { exists: false }),
+                NamespaceCluster::OtherCluster(location) => {
                     let home = self.shared_home().await?;
                     let namespace = self.settings.records_namespace();
-                    Ok::<_, OperationError>(Target::Remote {
+                    Ok::<_, OperationError>(ClusterTarget::Remote {
                         cluster: Arc::new(remote::connect(home, namespace, &location).await?),
                         secret: location.secret,
                     })
@@ -183,12 +183,12 @@ impl Context {
     ///
     /// # Errors
     /// Those of the connection and of the requests; the labels do not say which cluster it is.
-    pub async fn standing(&self) -> Result<Standing, OperationError> {
+    pub async fn standing(&self) -> Result<NamespaceCluster, OperationError> {
         let namespace = self.settings.records_namespace();
         if namespace == self.settings.system_namespace {
-            return Ok(Standing::Here);
+            return Ok(NamespaceCluster::ThisCluster);
         }
-        Ok(remote::standing(self.shared_home().await?, namespace).await?)
+        Ok(remote::read_standing(self.shared_home().await?, namespace).await?)
     }
 }
 

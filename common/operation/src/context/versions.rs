@@ -3,7 +3,7 @@
 use addons_engine::local;
 use addons_versions::kubernetes;
 use common::api::catalogue::AddonVersion;
-use common::catalogue::select::ClusterFacts;
+use common::catalogue::select::ClusterVersions;
 use common::target::kkp;
 use semver::Version;
 
@@ -15,13 +15,13 @@ impl Context {
     ///
     /// # Errors
     /// The server cannot be reached, or its version cannot be read.
-    pub async fn version(&self) -> Result<ClusterFacts, OperationError> {
+    pub async fn cluster_facts(&self) -> Result<ClusterVersions, OperationError> {
         let read = || async {
             let version = self.cluster().await?.kubernetes_version().await?;
             let parsed = within(kubernetes::parse(&version), || {
                 format!("the server's version {version}")
             })?;
-            Ok::<_, OperationError>(ClusterFacts {
+            Ok::<_, OperationError>(ClusterVersions {
                 kubernetes: Some(parsed),
                 kkp: None,
             })
@@ -33,11 +33,11 @@ impl Context {
     ///
     /// # Errors
     /// Those of [`Context::version`]; the annotation is not a version.
-    pub async fn fit_for<'v>(
+    pub async fn cluster_facts_for<'v>(
         &self,
         versions: impl IntoIterator<Item = &'v AddonVersion>,
-    ) -> Result<ClusterFacts, OperationError> {
-        let mut facts = self.version().await?;
+    ) -> Result<ClusterVersions, OperationError> {
+        let mut facts = self.cluster_facts().await?;
         let constraints = versions.into_iter().map(|version| &version.constraints);
         let mut of_kkp = constraints.filter_map(|constraints| constraints.kkp_version.as_deref());
         if of_kkp.any(|text| !text.trim().is_empty()) {
@@ -51,8 +51,8 @@ impl Context {
     async fn kkp(&self) -> Result<Option<Version>, OperationError> {
         let read = || async {
             let namespace = self.settings.records_namespace();
-            let annotations = local::annotations(self.home().await?, namespace).await?;
-            Ok::<_, OperationError>(kkp::version(namespace, &annotations)?)
+            let annotations = local::read_annotations(self.home().await?, namespace).await?;
+            Ok::<_, OperationError>(kkp::read_kkp_version(namespace, &annotations)?)
         };
         Ok(self.kkp.get_or_try_init(read).await?.clone())
     }

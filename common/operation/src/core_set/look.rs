@@ -2,33 +2,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_clusters::core_set::Unknown;
-use addons_clusters::core_set::change::{CoreChange, changes, is_guarded, is_released};
+use addons_clusters::core_set::UnknownCoreSet;
+use addons_clusters::core_set::change::{CoreChange, is_guarded, is_released, list_changes};
 use addons_clusters::core_set::rollout::identity;
-use addons_engine::core_set::{self, Home};
+use addons_engine::core_set::{self, HomeNamespace};
 use addons_engine::remote::RemoteError;
 use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::pin;
-use common::target::{DeletedCluster, Standing, by_labels};
+use common::target::{DeletedCluster, NamespaceCluster, cluster_from_labels};
 
-use super::{ClusterCore, Texts};
+use super::{ClusterCore, CoreSetTexts};
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 
 /// What was read of a cluster.
 #[derive(Debug)]
-pub struct Look {
+pub struct ClusterLook {
     /// The records in the namespace of the cluster.
     pub records: Vec<AddonInstallation>,
     /// The core set of the cluster.
-    pub state: State,
+    pub state: CoreSetState,
 }
 
 /// The state of the core set of a cluster.
 #[derive(Debug)]
-pub enum State {
+pub enum CoreSetState {
     /// There is no core set: neither rules nor a list exist, and no core installation comes from one; or the namespace has none: of the
     /// namespaces of this cluster, only the system namespace has one.
     Unused,
@@ -41,13 +41,13 @@ pub enum State {
     Found(ClusterCore),
 }
 
-impl Look {
+impl ClusterLook {
     /// Returns the changes of the records; none if the core set is unknown.
     #[must_use]
     pub fn changes(&self) -> Vec<CoreChange<'_>> {
         match &self.state {
-            State::Found(ClusterCore { set: Ok(set), .. }) => {
-                changes(set, &self.records.iter().collect::<Vec<_>>())
+            CoreSetState::Found(ClusterCore { set: Ok(set), .. }) => {
+                list_changes(set, &self.records.iter().collect::<Vec<_>>())
             }
             _ => Vec::new(),
         }
@@ -66,29 +66,32 @@ impl Look {
     /// Whether there is a core set, and it is unknown.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        matches!(&self.state, State::Found(ClusterCore { set: Err(_), .. }))
+        matches!(
+            &self.state,
+            CoreSetState::Found(ClusterCore { set: Err(_), .. })
+        )
     }
 }
 
 /// What is read once for all clusters.
 #[derive(Debug)]
-pub struct World {
+pub struct CoreSetInputs {
     /// The rules and the list.
-    pub texts: Texts,
+    pub texts: CoreSetTexts,
     /// The namespaces of the clusters: that of the command, else the system namespace and the labelled ones.
-    homes: BTreeMap<String, Home>,
+    homes: BTreeMap<String, HomeNamespace>,
     /// The clusters that are being deleted.
     deleted: Vec<DeletedCluster>,
     /// The records by namespace; `None` if the caller may list them only in single namespaces.
     records: Option<BTreeMap<String, Vec<AddonInstallation>>>,
 }
 
-impl World {
+impl CoreSetInputs {
     /// Reads everything, with one request for each part, however many clusters there are.
     ///
     /// # Errors
     /// The namespaces or the records cannot be read.
-    pub async fn read(ctx: &Context, texts: Texts) -> Result<Self, OperationError> {
+    pub async fn read(ctx: &Context, texts: CoreSetTexts) -> Result<Self, OperationError> {
         let home = ctx.home().await?;
         let (own, only) = (
             ctx.settings().records_namespace(),
@@ -97,7 +100,7 @@ impl World {
         let others = async {
             match only {
                 Some(_) => Ok(BTreeMap::new()),
-                None => core_set::homes(home).await,
+                None => core_set::list_homes(home).await,
             }
         };
         let records = async {
@@ -107,7 +110,7 @@ impl World {
             }
         };
         let (mine, mut homes, deleted, records) = futures::try_join!(
-            core_set::home(home, own),
+            core_set::read_home(home, own),
             others,
             core_set::deleted_clusters(home),
             records,
@@ -117,7 +120,7 @@ impl World {
             texts,
             homes,
             deleted,
-            records: records.map(by_namespace),
+            records: records.map(group_by_namespace),
         })
     }
 
@@ -127,10 +130,11 @@ impl World {
         let own = ctx.settings().records_namespace();
         if let (None, Some(records)) = (&ctx.settings().namespace, &self.records) {
             let homes = &self.homes;
-            ctx.keep_clusters(|one| homes.contains_key(one) || records.contains_key(one));
+            ctx.retain_clusters(|one| homes.contains_key(one) || records.contains_key(one));
         }
         let others = self.homes.iter().filter(|(namespace, _)| *namespace != own);
-        let others = others.map(|(namespace, home)| ctx.of_labelled(namespace, &home.labels));
+        let others =
+            others.map(|(namespace, home)| ctx.for_labelled_namespace(namespace, &home.labels));
         std::iter::once(ctx.fresh()).chain(others).collect()
     }
 
@@ -139,16 +143,20 @@ impl World {
     ///
     /// # Errors
     /// The catalogues cannot be read.
-    pub async fn identity(&self, ctx: &Context, looks: &[&Look]) -> Result<String, OperationError> {
+    pub async fn identity(
+        &self,
+        ctx: &Context,
+        looks: &[&ClusterLook],
+    ) -> Result<String, OperationError> {
         let decisions = looks.iter().flat_map(|look| match &look.state {
-            State::Found(found) => &found.decisions[..],
-            State::Unused | State::Deleting { .. } => &[],
+            CoreSetState::Found(found) => &found.decisions[..],
+            CoreSetState::Unused | CoreSetState::Deleting { .. } => &[],
         });
         let listed: BTreeSet<&str> = decisions.map(|one| one.addon.name.as_str()).collect();
         let catalogue = ctx.catalogue(&Offer::Catalogues).await?;
         let entries = catalogue.entries.iter();
         let entries = entries.filter(|entry| listed.contains(entry.addon.as_str()));
-        let content = entries.map(Entry::digest).collect();
+        let content = entries.map(CatalogueEntry::digest).collect();
         let (rules, addons) = (self.texts.rules.as_deref(), self.texts.addons.as_deref());
         Ok(identity(rules, addons, &content))
     }
@@ -169,14 +177,18 @@ impl World {
     ///
     /// # Errors
     /// The records or a fact cannot be read.
-    pub async fn look(&self, ctx: &Context, account: Option<&str>) -> Result<Look, OperationError> {
+    pub async fn look_at(
+        &self,
+        ctx: &Context,
+        account: Option<&str>,
+    ) -> Result<ClusterLook, OperationError> {
         let namespace = ctx.settings().records_namespace();
         let is_system = *namespace == ctx.settings().system_namespace;
         let records = self.records(ctx).await?;
         let found = self.homes.get(namespace).cloned().unwrap_or_default();
         let mut deleted = self.deleted.iter();
-        let is_going =
-            found.is_going || deleted.any(|one| one.is_of(namespace, &found.labels, &records));
+        let is_going = found.is_being_deleted
+            || deleted.any(|one| one.is_cluster_of(namespace, &found.labels, &records));
         let is_used = !self.texts.is_missing() || records.iter().any(is_guarded);
         // Read the labels only if something depends on them.
         let is_of_other = !is_system
@@ -184,21 +196,21 @@ impl World {
             && (is_going || is_used)
             && stands_for_other(namespace, &found.labels)?;
         // The label or Secret that led to the other cluster may be deleted before its records.
-        let was_of_other = !is_system && records.iter().any(pin::is_elsewhere);
+        let was_of_other = !is_system && records.iter().any(pin::is_in_other_cluster);
         let state = if found.is_marked || is_going && (is_of_other || was_of_other) {
-            State::Deleting {
-                is_marked: found.is_marked || found.is_going,
+            CoreSetState::Deleting {
+                is_marked: found.is_marked || found.is_being_deleted,
             }
         } else if !is_used || !is_system && !is_of_other {
-            State::Unused
-        } else if let Some(other) = ctx.strayed(&records).await? {
-            State::Found(ClusterCore {
+            CoreSetState::Unused
+        } else if let Some(other) = ctx.cluster_strayed_to(&records).await? {
+            CoreSetState::Found(ClusterCore {
                 decisions: Vec::new(),
-                set: Err(Unknown::OtherCluster(Box::new(other))),
+                set: Err(UnknownCoreSet::OtherCluster(Box::new(other))),
             })
         } else {
             let (texts, labels) = (self.texts.clone(), found.labels);
-            State::Found(match account.filter(|_| is_system) {
+            CoreSetState::Found(match account.filter(|_| is_system) {
                 Some(account) => {
                     let acting = ctx.acting_as(namespace, account).await?;
                     ClusterCore::read(&acting, texts, labels).await?
@@ -206,7 +218,7 @@ impl World {
                 None => ClusterCore::read(ctx, texts, labels).await?,
             })
         };
-        Ok(Look { records, state })
+        Ok(ClusterLook { records, state })
     }
 }
 
@@ -215,11 +227,11 @@ fn stands_for_other(
     namespace: &str,
     labels: &BTreeMap<String, String>,
 ) -> Result<bool, OperationError> {
-    let standing = by_labels(namespace, labels).map_err(RemoteError::from)?;
-    Ok(matches!(standing, Standing::There(_)))
+    let standing = cluster_from_labels(namespace, labels).map_err(RemoteError::from)?;
+    Ok(matches!(standing, NamespaceCluster::OtherCluster(_)))
 }
 
-fn by_namespace(records: Vec<AddonInstallation>) -> BTreeMap<String, Vec<AddonInstallation>> {
+fn group_by_namespace(records: Vec<AddonInstallation>) -> BTreeMap<String, Vec<AddonInstallation>> {
     let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for record in records {
         let namespace = record.metadata.namespace.clone().unwrap_or_default();

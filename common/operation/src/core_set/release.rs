@@ -1,11 +1,11 @@
 //! Releases core installations, or everything in a cluster that is being deleted (semantics 14.1, 14.6).
 
-use addons_admission::marks::Marks;
+use addons_admission::marks::GuardMarks;
 use addons_admission::rules::installation::guards;
 use addons_admission::rules::namespace;
-use addons_admission::verdict::{Problem, Verdict};
-use addons_admission::{Facts, Settings};
-use addons_clusters::core_set::change::released;
+use addons_admission::verdict::{AdmissionProblem, Verdict};
+use addons_admission::{AdmissionFacts, AdmissionSettings};
+use addons_clusters::core_set::change::released_record;
 use addons_engine::{core_set, record};
 use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_CLUSTER_DELETING, InstallationName, MARKED};
@@ -20,13 +20,16 @@ use crate::verdict::conclude;
 /// # Errors
 /// The verdict is a denial, or the server refuses.
 pub async fn release(ctx: &Context, core: &AddonInstallation) -> Result<bool, OperationError> {
-    let Some(marked) = released(core) else {
+    let Some(marked) = released_record(core) else {
         return Ok(false);
     };
     let requester = ctx.requester().await?;
-    let (new, old) = (Marks::of(&marked), Marks::of(core));
+    let (new, old) = (
+        GuardMarks::from_installation(&marked),
+        GuardMarks::from_installation(core),
+    );
     let problem = guards::release_mark(&new, Some(&old), requester, &facts(ctx));
-    judge(ctx, &format!("releasing {}", name_of(core)), problem).await?;
+    check_verdict(ctx, &format!("releasing {}", name_of(core)), problem).await?;
     core_set::release(ctx.home().await?, core, false).await?;
     Ok(true)
 }
@@ -39,40 +42,44 @@ pub async fn release(ctx: &Context, core: &AddonInstallation) -> Result<bool, Op
 pub async fn release_cluster(ctx: &Context) -> Result<Vec<InstallationName>, OperationError> {
     let home = ctx.home().await?;
     let at = ctx.settings().records_namespace();
-    let found = core_set::home(home, at).await?;
+    let found = core_set::read_home(home, at).await?;
     if !found.is_some_and(|found| found.is_marked) {
-        let mut marked = Marks::default();
+        let mut marked = GuardMarks::default();
         marked.metadata.name = Some(at.to_owned());
         let mark = (ANNOTATION_CLUSTER_DELETING.to_owned(), MARKED.to_owned());
         marked.metadata.annotations = Some([mark].into());
         let problem = namespace::deleting_mark(&marked, None, ctx.requester().await?, &facts(ctx));
-        judge(ctx, &format!("marking namespace {at}"), problem).await?;
-        core_set::mark(home, at).await?;
+        check_verdict(ctx, &format!("marking namespace {at}"), problem).await?;
+        core_set::mark_cluster_deleting(home, at).await?;
     }
     let mut freed = Vec::new();
     for record in record::list(home, Some(at)).await? {
-        if core_set::free(home, &record).await? {
+        if core_set::remove_finalizers(home, &record).await? {
             freed.push(name_of(&record));
         }
     }
     Ok(freed)
 }
 
-fn facts(ctx: &Context) -> Facts {
-    Facts {
-        settings: Settings {
+fn facts(ctx: &Context) -> AdmissionFacts {
+    AdmissionFacts {
+        settings: AdmissionSettings {
             system_namespace: ctx.settings().system_namespace.clone(),
-            ..Settings::default()
+            ..AdmissionSettings::default()
         },
-        ..Facts::default()
+        ..AdmissionFacts::default()
     }
 }
 
-async fn judge(ctx: &Context, what: &str, problem: Option<Problem>) -> Result<(), OperationError> {
+async fn check_verdict(
+    ctx: &Context,
+    what: &str,
+    problem: Option<AdmissionProblem>,
+) -> Result<(), OperationError> {
     let mut verdict = Verdict {
         problems: problem.into_iter().collect(),
         ..Verdict::default()
     };
-    verdict.lift(ctx.requester().await?);
+    verdict.apply_break_glass(ctx.requester().await?);
     Ok(conclude(ctx, what, &verdict)?)
 }

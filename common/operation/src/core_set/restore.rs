@@ -1,17 +1,17 @@
 //! Restores deleted core records from the existing objects of their add-ons; no object changes (semantics 14.7).
 
 use addons_clusters::core_set::CoreSet;
-use addons_clusters::core_set::change::guard;
+use addons_clusters::core_set::change::add_guard;
 use addons_engine::core_set;
 use addons_plan::choices::Choices;
 use common::api::installation::AddonInstallation;
 use common::api::names::{InstallationName, installation_name};
 
-use super::{ClusterCore, Texts};
+use super::{ClusterCore, CoreSetTexts};
 use crate::context::Offer;
 use crate::error::{OperationError, RestoreError};
 use crate::intent::NewInstallation;
-use crate::plan::{Plan, recorded_again};
+use crate::plan::{Plan, plan_rebuild};
 use crate::resolve::{Answers, Resolver};
 use crate::verdict;
 
@@ -23,11 +23,11 @@ impl Resolver<'_> {
     /// # Errors
     /// [`RestoreError`]; the verdict is a denial; the errors of the requests.
     pub async fn restore_core(&self, named: &[NewInstallation]) -> Result<Plan, OperationError> {
-        let texts = Texts::read(self.ctx).await?;
+        let texts = CoreSetTexts::read(self.ctx).await?;
         let set = if texts.is_missing() {
             CoreSet::default()
         } else {
-            let home = core_set::home(self.ctx.home().await?, self.namespace()).await?;
+            let home = core_set::read_home(self.ctx.home().await?, self.namespace()).await?;
             let labels = home.unwrap_or_default().labels;
             let found = ClusterCore::read(self.ctx, texts, labels).await?;
             found.set.map_err(RestoreError::Unknown)?
@@ -44,21 +44,21 @@ impl Resolver<'_> {
             let (record, is_new) = match self.records.get(&name) {
                 Some(record) if record.spec.core_addon => (record.clone(), false),
                 Some(_) => return Err(RestoreError::NotCore(name).into()),
-                None => (self.core_again(&name, one, &set).await?, true),
+                None => (self.restored_core_record(&name, one, &set).await?, true),
             };
             let is_listed = set.addons.contains_key(&name.name);
-            let planned = recorded_again(self, &record, false).await?;
+            let planned = plan_rebuild(self, &record, false).await?;
             installations.push(planned.ok_or(if is_new {
                 RestoreError::Nothing { name, is_listed }
             } else {
                 RestoreError::Recorded(name)
             })?);
         }
-        Plan::of(Choices::default(), installations)
+        Plan::without_rendering(Choices::default(), installations)
     }
 
     /// Returns the record to restore.
-    async fn core_again(
+    async fn restored_core_record(
         &self,
         name: &InstallationName,
         said: &NewInstallation,
@@ -70,7 +70,10 @@ impl Resolver<'_> {
                 core: true,
                 ..said.clone()
             };
-            return Ok(self.install(&wanted, &Answers::default()).await?.wanted);
+            return Ok(self
+                .resolve_install(&wanted, &Answers::default())
+                .await?
+                .wanted);
         };
         let edits = &said.edits;
         let is_said = said.addon.version.is_some()
@@ -82,14 +85,14 @@ impl Resolver<'_> {
         if is_said {
             return Err(RestoreError::Listed(name.clone()).into());
         }
-        let mut resolved = self.core_resolved(name, addon).await?;
+        let mut resolved = self.resolve_core(name, addon).await?;
         resolved
             .wanted
             .spec
             .target_namespace
             .clone_from(&said.target_namespace);
-        guard(&mut resolved.wanted);
-        verdict::judge(self.ctx, &mut resolved, &self.facts).await?;
+        add_guard(&mut resolved.wanted);
+        verdict::complete_and_check(self.ctx, &mut resolved, &self.facts).await?;
         Ok(resolved.wanted)
     }
 }

@@ -16,13 +16,16 @@ async fn the_longest_conditions_fit_stack_and_time() {
     for when in conditions {
         let shown: String = when.chars().take(20).collect();
         let rule = json!([{"name": "r", "when": when, "addons": []}]);
-        let texts = Texts {
+        let texts = CoreSetTexts {
             rules: Some(rule.to_string()),
             addons: Some("[]".to_owned()),
             rollout: None,
         };
-        let found = decisions(texts, Profile::sample()).await;
-        let is_bounded = !matches!(found, Err(Unknown::NotEvaluated | Unknown::TimedOut { .. }));
+        let found = evaluate_rules(texts, Profile::sample()).await;
+        let is_bounded = !matches!(
+            found,
+            Err(UnknownCoreSet::NotEvaluated | UnknownCoreSet::TimedOut { .. })
+        );
         assert!(is_bounded, "{shown}: {found:?}");
     }
 }

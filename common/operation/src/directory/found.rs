@@ -8,7 +8,7 @@ use addons_plan::inventory::Inventory;
 use common::api::names::InstallationName;
 use common::directory::allowed::AllowList;
 use common::directory::legacy::is_other_version;
-use common::directory::{Addon, Directory, NAMESPACE};
+use common::directory::{Directory, DirectoryEntry, NAMESPACE};
 use common::manifest::key::ObjectKey;
 
 use crate::error::OperationError;
@@ -23,7 +23,7 @@ pub struct DirectorySync {
     /// The kinds that may be pruned.
     pub allowed: AllowList,
     /// Why nothing is deleted now, if that is so.
-    pub holds: Option<String>,
+    pub keep_reason: Option<String>,
     /// Installations that are left alone because another manager keeps setting a field of them back.
     pub contested: BTreeSet<String>,
     /// Whether names carry versions by the naming rule of 2015: an older version that no installation owns is deleted once the new one is
@@ -33,21 +33,22 @@ pub struct DirectorySync {
 
 impl DirectorySync {
     /// Whether an object is an older version of an object of the add-on, and no add-on of the directory contains or ignores it.
-    pub(super) fn supersedes(&self, addon: &Addon, key: &ObjectKey) -> bool {
-        let written = |addon: &Addon| -> Vec<ObjectKey> {
+    pub(super) fn supersedes(&self, addon: &DirectoryEntry, key: &ObjectKey) -> bool {
+        let written = |addon: &DirectoryEntry| -> Vec<ObjectKey> {
             let objects = addon.manifests.iter().map(|manifest| &*manifest.object);
-            objects.filter_map(ObjectKey::of).collect()
+            objects.filter_map(ObjectKey::from_object).collect()
         };
         let is_other = written(addon).into_iter().any(|mut wanted| {
             wanted.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
             is_other_version(key, &wanted)
         });
-        let is_there = |addon: &Addon| {
+        let is_there = |addon: &DirectoryEntry| {
             let mut wanted = written(addon).into_iter();
-            addon.holds(key).is_some() || wanted.any(|wanted| key.is_meant_by(&wanted, NAMESPACE))
+            addon.reason_to_keep(key).is_some()
+                || wanted.any(|wanted| key.is_described_by(&wanted, NAMESPACE))
         };
         is_other
-            && self.holds.is_none()
+            && self.keep_reason.is_none()
             && self.allowed.allows(key)
             && !self.directory.addons.iter().any(is_there)
     }
@@ -57,7 +58,7 @@ impl DirectorySync {
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The add-on.
-    pub addon: Addon,
+    pub addon: DirectoryEntry,
     /// The directory that contains it.
     pub sync: Arc<DirectorySync>,
     /// Older versions of its objects that no installation owns, by the naming rule of 2015.
@@ -66,7 +67,7 @@ pub struct Found {
 
 impl Found {
     /// Wraps an error with the place of the add-on.
-    pub(crate) fn failure(
+    pub(crate) fn wrap_error(
         &self,
         installation: &InstallationName,
         error: OperationError,
@@ -83,9 +84,9 @@ impl Found {
     pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
         let keys = inventory.objects.keys();
         let held = keys.filter_map(|key| {
-            let why = self.addon.holds(key);
-            let why = why.or_else(|| forbidden(&self.sync.allowed, key));
-            let why = why.or_else(|| self.sync.holds.clone());
+            let why = self.addon.reason_to_keep(key);
+            let why = why.or_else(|| why_not_prunable(&self.sync.allowed, key));
+            let why = why.or_else(|| self.sync.keep_reason.clone());
             Some((key.clone(), why?))
         });
         held.collect()
@@ -93,6 +94,6 @@ impl Found {
 }
 
 /// Returns why the allow-list does not let an object be pruned.
-pub(crate) fn forbidden(allowed: &AllowList, key: &ObjectKey) -> Option<String> {
+pub(crate) fn why_not_prunable(allowed: &AllowList, key: &ObjectKey) -> Option<String> {
     (!allowed.allows(key)).then(|| "its kind is not in the prune allow-list".to_owned())
 }

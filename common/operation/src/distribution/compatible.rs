@@ -3,7 +3,7 @@
 //! They are in a ConfigMap and not in an AddonCatalogue, because versions there have a source and references cannot be installed from. So
 //! they never count as a catalogue.
 
-use addons_engine::catalogues::Written;
+use addons_engine::catalogues::CatalogueWrite;
 use addons_engine::{config_map, identity, local};
 use common::api::names::{COMPATIBLE_ADDONS, LABEL_DERIVED_FROM};
 use common::catalogue::{Catalogue, compatible, derived_from};
@@ -13,12 +13,12 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::DistributionError;
-use super::push::{Outcome, Pushed};
+use super::push::{CataloguePushOutcome, PushedCopy};
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 
 /// How many clusters are handled at the same time.
-const AT_ONCE: usize = 16;
+const CONCURRENT_CLUSTERS: usize = 16;
 /// The key of the ConfigMap.
 const KEY: &str = "addons.json";
 
@@ -27,7 +27,7 @@ const KEY: &str = "addons.json";
 ///
 /// # Errors
 /// The catalogues or the namespaces cannot be read.
-pub async fn store(ctx: &Context) -> Result<Vec<Outcome>, OperationError> {
+pub async fn store(ctx: &Context) -> Result<Vec<CataloguePushOutcome>, OperationError> {
     let catalogue = ctx.catalogue(&Offer::Catalogues).await?;
     // Keep what is stored: the entries of a catalogue that cannot be read are unknown.
     if let Some(unread) = catalogue.unread.first() {
@@ -35,34 +35,34 @@ pub async fn store(ctx: &Context) -> Result<Vec<Outcome>, OperationError> {
     }
     let home = ctx.home().await?;
     let uid = identity::namespace_uid(home, identity::KUBE_SYSTEM).await?;
-    let mut namespaces = local::of_other_clusters(home).await?;
-    namespaces.extend(local::namespaces(home).await?);
+    let mut namespaces = local::list_of_other_clusters(home).await?;
+    namespaces.extend(local::list_namespaces(home).await?);
     let storing = namespaces.into_iter().map(async |namespace| {
-        let of_namespace = ctx.of_namespace_now(&namespace).await;
-        let written = one(&of_namespace, &catalogue, &namespace, &uid).await;
+        let of_namespace = ctx.for_namespace_now(&namespace).await;
+        let written = store_for_cluster(&of_namespace, &catalogue, &namespace, &uid).await;
         let name = COMPATIBLE_ADDONS.to_owned();
-        let pushed = written.map(|written| vec![Pushed { name, written }]);
+        let pushed = written.map(|written| vec![PushedCopy { name, written }]);
         (namespace, pushed)
     });
-    let storing = stream::iter(storing).buffer_unordered(AT_ONCE);
+    let storing = stream::iter(storing).buffer_unordered(CONCURRENT_CLUSTERS);
     Ok(storing.collect().await)
 }
 
-async fn one(
+async fn store_for_cluster(
     ctx: &Context,
     catalogue: &Catalogue,
     namespace: &str,
     uid: &str,
-) -> Result<Written, OperationError> {
-    let facts = ctx.fit_for(catalogue.versions()).await?;
-    let text = compatible::references(catalogue, &facts).map_err(DistributionError::from)?;
+) -> Result<CatalogueWrite, OperationError> {
+    let facts = ctx.cluster_facts_for(catalogue.versions()).await?;
+    let text = compatible::list_references(catalogue, &facts).map_err(DistributionError::from)?;
     let home = ctx.home().await?;
     let live = config_map::get(home, namespace, COMPATIBLE_ADDONS).await?;
     let holder = live.as_ref().map(|live| derived_from(&live.metadata));
     if let Some(holder) = holder.filter(|holder| *holder != Some(uid)) {
         let holder = holder.map(str::to_owned);
         let place = format!("ConfigMap {COMPATIBLE_ADDONS}");
-        return Err(OperationError::from(DistributionError::NotOurs { holder }).at(place));
+        return Err(OperationError::from(DistributionError::NotOurs { holder }).with_place(place));
     }
     let wanted = ConfigMap {
         metadata: ObjectMeta {

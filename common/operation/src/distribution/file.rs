@@ -5,9 +5,9 @@ use std::sync::Arc;
 use addons_sources::credentials::Credentials;
 use addons_sources::location::{self, LocatedCatalogue};
 use addons_sources::pinned::{self, PinnedFile, PinnedFileError};
-use addons_sources::{Access, Reach};
+use addons_sources::{Reach, SourceAccess};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueFrom, SourceKind};
-use common::catalogue::select::Rules;
+use common::catalogue::select::SelectionRules;
 use common::catalogue::{beside, merged, reference};
 use common::manifest::digest;
 
@@ -25,7 +25,7 @@ impl From<PinnedFileError> for OperationError {
 }
 
 /// Reads the file in its current state, with the credentials that the catalogue names.
-pub(super) async fn current(
+pub(super) async fn fetch_file(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
@@ -33,12 +33,12 @@ pub(super) async fn current(
     let credentials = credentials(ctx, known, from).await?;
     let reach = Reach::cluster();
     let access = access(ctx, credentials.as_deref(), &reach);
-    Ok(pinned::fetch(&from.source(), &access).await?)
+    Ok(pinned::fetch(&from.to_source(), &access).await?)
 }
 
 /// Returns the spec of a catalogue by reference with the content of its file. The file must have the digest that the object names, and
 /// add-ons with the names in the object.
-pub(crate) async fn content_of(
+pub(crate) async fn fetch_content(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
@@ -48,9 +48,9 @@ pub(crate) async fn content_of(
     let credentials = credentials(ctx, known, from).await?;
     let reach = Reach::cluster();
     let access = access(ctx, credentials.as_deref(), &reach);
-    let file = pinned::fetch_with_digest(&from.pinned(), digest, &access).await?;
+    let file = pinned::fetch_with_digest(&from.to_pinned_source(), digest, &access).await?;
     // The warnings were shown when the catalogue was added.
-    let (spec, _) = content(ctx.settings().rules, known, from, file)?;
+    let (spec, _) = merge_content(ctx.settings().rules, known, from, file)?;
     reference::check(&known.spec, &spec).map_err(DistributionError::from)?;
     Ok(spec)
 }
@@ -64,8 +64,8 @@ pub(super) fn revision(file: &PinnedFile) -> String {
 }
 
 /// Returns the spec for the catalogue with the content of the file, and warnings.
-pub(super) fn content(
-    rules: Rules,
+pub(super) fn merge_content(
+    rules: SelectionRules,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
     file: PinnedFile,
@@ -76,8 +76,8 @@ pub(super) fn content(
         Some(url) => url.manifest.clone(),
         None => file.location,
     };
-    let mut one = named(&file.bytes, &location, known)?;
-    let mut warnings = md5::take_out(rules, &mut one);
+    let mut one = find_catalogue(&file.bytes, &location, known)?;
+    let mut warnings = md5::remove_hashes(rules, &mut one);
     warnings.append(&mut one.warnings);
     let mut spec = one.object.spec;
     if from.url.is_none() && spec.base_url.as_ref() == Some(&location) {
@@ -98,7 +98,7 @@ pub(super) fn content(
 }
 
 /// Returns the only catalogue in the file, or the one with the name of the object.
-fn named(
+fn find_catalogue(
     bytes: &[u8],
     location: &str,
     known: &AddonCatalogue,
@@ -124,7 +124,7 @@ async fn credentials(
     known: &AddonCatalogue,
     from: &CatalogueFrom,
 ) -> Result<Option<Arc<Credentials>>, OperationError> {
-    let source = from.source();
+    let source = from.to_source();
     let Some(auth) = source.kind().ok().and_then(SourceKind::auth) else {
         return Ok(None);
     };
@@ -138,8 +138,8 @@ fn access<'a>(
     ctx: &'a Context,
     credentials: Option<&'a Credentials>,
     reach: &'a Reach,
-) -> Access<'a> {
-    Access {
+) -> SourceAccess<'a> {
+    SourceAccess {
         credentials,
         ..ctx.access(reach)
     }

@@ -1,13 +1,13 @@
 //! The md5 hashes of kops indexes, which verify nothing (semantics 11.4).
 
 use addons_sources::location::LocatedCatalogue;
-use common::catalogue::select::Rules;
-use common::manifest::digest::Algorithm;
+use common::catalogue::select::SelectionRules;
+use common::manifest::digest::HashAlgorithm;
 
 /// Removes md5 hashes from an index if the channels rules are asked for: the content then decides what is due. Returns warnings. With other
 /// rules they stay, and are refused like every unusable hash.
-pub fn take_out(rules: Rules, located: &mut LocatedCatalogue) -> Vec<String> {
-    if !located.is_index || rules != Rules::Channels {
+pub fn remove_hashes(rules: SelectionRules, located: &mut LocatedCatalogue) -> Vec<String> {
+    if !located.is_index || rules != SelectionRules::Channels {
         return Vec::new();
     }
     let addons = located.object.spec.addons.iter_mut();
@@ -18,7 +18,7 @@ pub fn take_out(rules: Rules, located: &mut LocatedCatalogue) -> Vec<String> {
     });
     let mut warnings = Vec::new();
     for (name, version) in versions {
-        let is_md5 = |hash: &mut String| Algorithm::of(hash) == Some(Algorithm::Md5);
+        let is_md5 = |hash: &mut String| HashAlgorithm::from_hash(hash) == Some(HashAlgorithm::Md5);
         if let Some(hash) = version.manifest_hash.take_if(is_md5) {
             warnings.push(format!(
                 "{name} {}: manifestHash {hash} is an md5 and was not verified",

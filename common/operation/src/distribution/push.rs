@@ -5,31 +5,31 @@
 //! copies, are left alone. Copies are never merged themselves, so this cluster may be among the targets.
 
 use addons_admission::rules::catalogue::{is_source, lost_to_others};
-use addons_admission::{Facts, Settings};
-use addons_engine::catalogues::{self, Written};
+use addons_admission::{AdmissionFacts, AdmissionSettings};
+use addons_engine::catalogues::{self, CatalogueWrite};
 use addons_engine::{Cluster, EngineError, identity, local};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
 use common::api::names::LABEL_DERIVED_FROM;
-use common::catalogue::{derived_from, merged, offers, size};
+use common::catalogue::{derived_from, merged, offers_entries, size};
 use futures::StreamExt as _;
 use futures::stream;
 use std::sync::Arc;
 
 use super::DistributionError;
-use super::targets::Target;
+use super::targets::PushTarget;
 use crate::context::Context;
 use crate::error::{OperationError, within};
 
 /// How many clusters are written at the same time.
-const AT_ONCE: usize = 16;
+const CONCURRENT_CLUSTERS: usize = 16;
 
 /// The result for one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pushed {
+pub struct PushedCopy {
     /// The name of the copy.
     pub name: String,
     /// What was done.
-    pub written: Written,
+    pub written: CatalogueWrite,
 }
 
 /// Returns the copies for every target: the merged catalogues of this cluster, one for each class, and its catalogues by reference.
@@ -39,13 +39,13 @@ pub struct Pushed {
 pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError> {
     let namespace = ctx.settings().system_namespace.clone();
     let all = ctx.catalogues().await?;
-    let settings = Settings {
+    let settings = AdmissionSettings {
         system_namespace: namespace.clone(),
-        ..Settings::default()
+        ..AdmissionSettings::default()
     };
     let sources: Vec<&AddonCatalogue> = all
         .iter()
-        .filter(|it| is_source(&it.metadata, &settings) && offers(&it.metadata))
+        .filter(|it| is_source(&it.metadata, &settings) && offers_entries(&it.metadata))
         .collect();
     // Without it, its entries would be removed from every target.
     if let Some((source, unreadable)) = sources
@@ -58,10 +58,10 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
     if sources.is_empty() {
         return Err(DistributionError::NoSources.into());
     }
-    let facts = Facts {
+    let facts = AdmissionFacts {
         catalogues: all.iter().map(|it| Arc::new(it.clone().into())).collect(),
         settings,
-        ..Facts::default()
+        ..AdmissionFacts::default()
     };
     let lost = sources.iter().flat_map(|source| {
         let name = source.metadata.name.clone().unwrap_or_default();
@@ -101,11 +101,14 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
 }
 
 /// The result for one cluster, with the name of the target.
-pub type Outcome = (String, Result<Vec<Pushed>, OperationError>);
+pub type CataloguePushOutcome = (String, Result<Vec<PushedCopy>, OperationError>);
 
 /// Pushes copies to several clusters, and returns the result for each in their order. A cluster that fails or is slow does not hold up the
 /// others.
-pub async fn push_all(targets: Vec<Target>, copies: &[AddonCatalogue]) -> Vec<Outcome> {
+pub async fn push_all(
+    targets: Vec<PushTarget>,
+    copies: &[AddonCatalogue],
+) -> Vec<CataloguePushOutcome> {
     let pushing = targets.into_iter().enumerate().map(async |(at, target)| {
         let pushed = match target.cluster {
             Ok(cluster) => push(&cluster, copies).await,
@@ -113,15 +116,18 @@ pub async fn push_all(targets: Vec<Target>, copies: &[AddonCatalogue]) -> Vec<Ou
         };
         (at, (target.name, pushed))
     });
-    let pushing = stream::iter(pushing).buffer_unordered(AT_ONCE);
-    let mut pushed: Vec<(usize, Outcome)> = pushing.collect().await;
+    let pushing = stream::iter(pushing).buffer_unordered(CONCURRENT_CLUSTERS);
+    let mut pushed: Vec<(usize, CataloguePushOutcome)> = pushing.collect().await;
     pushed.sort_by_key(|(at, _)| *at);
     pushed.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 /// Pushes copies to a cluster. A copy that is up to date is not written again, and one without add-ons is only written over an existing
 /// one. Copies of catalogues by reference that no longer exist are emptied.
-async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed>, OperationError> {
+async fn push(
+    cluster: &Cluster,
+    copies: &[AddonCatalogue],
+) -> Result<Vec<PushedCopy>, OperationError> {
     let place = |copy: &AddonCatalogue| {
         let name = copy.metadata.name.as_deref().unwrap_or_default();
         format!("catalogue {name}")
@@ -133,18 +139,21 @@ async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed
     let namespace = first.metadata.namespace.as_deref().unwrap_or_default();
     let there = within(catalogues::list(cluster, namespace).await, || place(first))?;
     let mut pushed = Vec::new();
-    for copy in copies.iter().chain(&without_source(copies, &there)) {
-        let written = within(put(cluster, copy, &there).await, || place(copy))?;
+    for copy in copies.iter().chain(&empty_orphaned_copies(copies, &there)) {
+        let written = within(put_copy(cluster, copy, &there).await, || place(copy))?;
         if let Some(written) = written {
             let name = copy.metadata.name.clone().unwrap_or_default();
-            pushed.push(Pushed { name, written });
+            pushed.push(PushedCopy { name, written });
         }
     }
     Ok(pushed)
 }
 
 /// Returns empty versions of our copies of catalogues by reference that no longer exist: a distributor may not delete them.
-fn without_source(copies: &[AddonCatalogue], there: &[AddonCatalogue]) -> Vec<AddonCatalogue> {
+fn empty_orphaned_copies(
+    copies: &[AddonCatalogue],
+    there: &[AddonCatalogue],
+) -> Vec<AddonCatalogue> {
     let ours = copies.first().and_then(|copy| derived_from(&copy.metadata));
     let gone = there.iter().filter(|live| {
         let mut copies = copies.iter();
@@ -162,11 +171,11 @@ fn without_source(copies: &[AddonCatalogue], there: &[AddonCatalogue]) -> Vec<Ad
     emptied.collect()
 }
 
-async fn put(
+async fn put_copy(
     cluster: &Cluster,
     copy: &AddonCatalogue,
     there: &[AddonCatalogue],
-) -> Result<Option<Written>, OperationError> {
+) -> Result<Option<CatalogueWrite>, OperationError> {
     let namespace = copy.metadata.namespace.as_deref().unwrap_or_default();
     let live = there
         .iter()
@@ -179,7 +188,7 @@ async fn put(
             }
             .into());
         }
-        Some(live) if live.spec == copy.spec => return Ok(Some(Written::Unchanged)),
+        Some(live) if live.spec == copy.spec => return Ok(Some(CatalogueWrite::Unchanged)),
         _ => {}
     }
     match catalogues::put(cluster, copy).await {

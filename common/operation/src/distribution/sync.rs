@@ -4,9 +4,9 @@
 //! refused, the add-ons stay unchanged, and a condition says why.
 
 use addons_admission::verdict::Verdict;
-use addons_admission::{Facts, Requester, validate};
+use addons_admission::{AdmissionFacts, Requester, validate};
 use addons_engine::EngineError;
-use addons_engine::catalogues::{self, NotSynced};
+use addons_engine::catalogues::{self, SyncFailure};
 use addons_sources::pinned::PinnedFile;
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass, CatalogueFrom};
 use common::api::conditions;
@@ -22,7 +22,7 @@ use crate::verdict;
 
 /// A catalogue that is up to date.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Synced {
+pub struct SyncedCatalogue {
     /// The catalogue as it is stored now.
     pub object: AddonCatalogue,
     /// The commit, the digest of the image, or the sha256 of the file.
@@ -33,7 +33,7 @@ pub struct Synced {
 
 /// A catalogue by reference as it would be stored, and the content of its file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Referred {
+pub struct ReferredCatalogue {
     /// The object.
     pub object: AddonCatalogue,
     /// The object with the content of the file.
@@ -44,7 +44,10 @@ pub struct Referred {
 ///
 /// # Errors
 /// The catalogue names no file, or the file cannot be read.
-pub async fn refer(ctx: &Context, known: &AddonCatalogue) -> Result<Referred, OperationError> {
+pub async fn make_reference(
+    ctx: &Context,
+    known: &AddonCatalogue,
+) -> Result<ReferredCatalogue, OperationError> {
     let name = known.metadata.name.clone().unwrap_or_default();
     if let Some(unreadable) = &known.spec.unreadable {
         return Err(DistributionError::unreadable(name, unreadable).into());
@@ -53,13 +56,13 @@ pub async fn refer(ctx: &Context, known: &AddonCatalogue) -> Result<Referred, Op
         return Err(DistributionError::NoFrom { name }.into());
     };
     let place = || format!("catalogue {name}");
-    let file = within(file::current(ctx, known, from).await, place)?;
-    let (spec, content) = within(referred(ctx, known, from, file), place)?;
+    let file = within(file::fetch_file(ctx, known, from).await, place)?;
+    let (spec, content) = within(to_reference(ctx, known, from, file), place)?;
     let of_spec = |spec| AddonCatalogue {
         spec,
         ..known.clone()
     };
-    Ok(Referred {
+    Ok(ReferredCatalogue {
         object: of_spec(spec),
         content: of_spec(content),
     })
@@ -73,18 +76,18 @@ pub async fn sync(
     ctx: &Context,
     known: &AddonCatalogue,
     is_loop: bool,
-) -> Result<Synced, OperationError> {
+) -> Result<SyncedCatalogue, OperationError> {
     let home = ctx.home().await?;
-    let synced = attempt(ctx, known, is_loop).await;
+    let synced = sync_file(ctx, known, is_loop).await;
     match &synced {
         Ok(synced) => {
             let read = Ok(synced.revision.clone());
             catalogues::record_sync(home, &synced.object, &read).await?;
         }
         Err(error) => {
-            if let Some(reason) = reason(error) {
-                let message = conditions::bounded(error.chain());
-                let read = Err(NotSynced { reason, message });
+            if let Some(reason) = condition_reason(error) {
+                let message = conditions::shorten_message(error.chain());
+                let read = Err(SyncFailure { reason, message });
                 catalogues::record_sync(home, known, &read).await?;
             }
         }
@@ -92,11 +95,11 @@ pub async fn sync(
     synced
 }
 
-async fn attempt(
+async fn sync_file(
     ctx: &Context,
     known: &AddonCatalogue,
     is_loop: bool,
-) -> Result<Synced, OperationError> {
+) -> Result<SyncedCatalogue, OperationError> {
     let name = known.metadata.name.clone().unwrap_or_default();
     if is_copy(&known.metadata) {
         return Err(DistributionError::Copy { name }.into());
@@ -109,9 +112,9 @@ async fn attempt(
         return Err(DistributionError::NoFrom { name }.into());
     };
     let place = || format!("catalogue {name}");
-    let file = within(file::current(ctx, known, from).await, place)?;
+    let file = within(file::fetch_file(ctx, known, from).await, place)?;
     let revision = file::revision(&file);
-    let unchanged = |revision| Synced {
+    let unchanged = |revision| SyncedCatalogue {
         object: known.clone(),
         revision,
         is_changed: false,
@@ -120,9 +123,9 @@ async fn attempt(
         return Ok(unchanged(revision));
     }
     let (spec, content) = match known.spec.reference() {
-        Some(_) => within(referred(ctx, known, from, file), place)?,
+        Some(_) => within(to_reference(ctx, known, from, file), place)?,
         None => {
-            let content = within(content(ctx, known, from, file), place)?;
+            let content = within(read_content(ctx, known, from, file), place)?;
             (content.clone(), content)
         }
     };
@@ -132,9 +135,9 @@ async fn attempt(
     if let Err(error) = size::check(&spec) {
         return Err(DistributionError::TooLarge { name, error }.into());
     }
-    judge(ctx, known, &content, is_loop).await?;
+    check_verdict(ctx, known, &content, is_loop).await?;
     let object = catalogues::replace(ctx.home().await?, known, spec).await?;
-    Ok(Synced {
+    Ok(SyncedCatalogue {
         object,
         revision,
         is_changed: true,
@@ -146,7 +149,7 @@ fn is_current(known: &AddonCatalogue, revision: &str) -> bool {
     let Some(status) = &known.status else {
         return false;
     };
-    let condition = conditions::raised(&status.conditions, conditions::SYNCED);
+    let condition = conditions::find_raised(&status.conditions, conditions::SYNCED);
     let is_of_object =
         condition.is_some_and(|it| it.observed_generation == known.metadata.generation);
     let read = status.synced.as_ref();
@@ -154,40 +157,43 @@ fn is_current(known: &AddonCatalogue, revision: &str) -> bool {
 }
 
 /// Returns the spec by reference, and the content of the file.
-fn referred(
+fn to_reference(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
     file: PinnedFile,
 ) -> Result<(AddonCatalogueSpec, AddonCatalogueSpec), OperationError> {
     let (digest, resolved) = (digest::sha256(&file.bytes), file.resolved.clone());
-    let content = content(ctx, known, from, file)?;
-    Ok((reference::refer(&content, &digest, resolved), content))
+    let content = read_content(ctx, known, from, file)?;
+    Ok((
+        reference::to_reference(&content, &digest, resolved),
+        content,
+    ))
 }
 
 /// Returns the content of the file, and reports its warnings as findings.
-fn content(
+fn read_content(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
     file: PinnedFile,
 ) -> Result<AddonCatalogueSpec, OperationError> {
-    let (spec, warnings) = file::content(ctx.settings().rules, known, from, file)?;
+    let (spec, warnings) = file::merge_content(ctx.settings().rules, known, from, file)?;
     for warning in warnings {
-        ctx.find(Finding::Index(warning));
+        ctx.report_finding(Finding::Index(warning));
     }
     Ok(spec)
 }
 
 /// Validates the catalogue as the webhook does.
-async fn judge(
+async fn check_verdict(
     ctx: &Context,
     known: &AddonCatalogue,
     spec: &AddonCatalogueSpec,
     is_loop: bool,
 ) -> Result<(), OperationError> {
     let records = Records::read(ctx).await?;
-    let facts = verdict::facts(ctx, &records, Default::default(), true).await?;
+    let facts = verdict::collect_facts(ctx, &records, Default::default(), true).await?;
     let requester = match spec.class {
         CatalogueClass::Core => ctx.requester().await?.clone(),
         CatalogueClass::Custom => Requester::default(),
@@ -212,16 +218,16 @@ fn verdict_on(
     known: &AddonCatalogue,
     requester: Requester,
     is_loop: bool,
-    mut facts: Facts,
+    mut facts: AdmissionFacts,
 ) -> Verdict {
     if is_loop {
         facts.settings.core_users.push(requester.user.clone());
     }
-    validate::catalogue(wanted, Some(known), &requester, &facts)
+    validate::validate_catalogue(wanted, Some(known), &requester, &facts)
 }
 
 /// Returns the reason of the condition, or `None` if the error does not concern the file.
-fn reason(error: &OperationError) -> Option<&'static str> {
+fn condition_reason(error: &OperationError) -> Option<&'static str> {
     match error.root() {
         OperationError::Refused(_) | OperationError::Engine(EngineError::Denied { .. }) => {
             Some("Refused")
@@ -255,7 +261,13 @@ mod tests {
             groups: Vec::new(),
         };
         for (is_loop, broken) in [(false, &["class-core"][..]), (true, &[])] {
-            let verdict = verdict_on(&wanted, &known, account.clone(), is_loop, Facts::default());
+            let verdict = verdict_on(
+                &wanted,
+                &known,
+                account.clone(),
+                is_loop,
+                AdmissionFacts::default(),
+            );
             let rules: Vec<_> = verdict.problems.iter().map(|it| it.rule).collect();
             assert_eq!(rules, broken);
         }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use addons_engine::{Cluster, local, remote};
-use common::target::Standing;
+use common::target::NamespaceCluster;
 
 use super::DistributionError;
 use crate::context::Context;
 use crate::error::OperationError;
 
 /// A cluster, and the name by which it is reported.
-pub struct Target {
+pub struct PushTarget {
     /// The name of its namespace here, or of a kubeconfig context.
     pub name: String,
     /// The connection, over which no request was sent yet.
@@ -21,27 +21,32 @@ pub struct Target {
 ///
 /// # Errors
 /// The namespaces cannot be listed, or none matches.
-pub async fn selected(ctx: &Context, selector: &str) -> Result<Vec<Target>, OperationError> {
+pub async fn select_targets(
+    ctx: &Context,
+    selector: &str,
+) -> Result<Vec<PushTarget>, OperationError> {
     let home = ctx.shared_home().await?;
-    let names = local::selected(home, selector).await?;
+    let names = local::list_selected(home, selector).await?;
     if names.is_empty() {
         let selector = selector.to_owned();
         return Err(DistributionError::NoTargets { selector }.into());
     }
     let mut targets = Vec::new();
     for name in names {
-        let cluster = one(home, &name).await;
-        targets.push(Target { name, cluster });
+        let cluster = connect(home, &name).await;
+        targets.push(PushTarget { name, cluster });
     }
     Ok(targets)
 }
 
-async fn one(home: &Arc<Cluster>, namespace: &str) -> Result<Arc<Cluster>, OperationError> {
-    match remote::standing(home, namespace).await? {
-        Standing::Here => Ok(Arc::clone(home)),
-        Standing::Nowhere | Standing::Absent => Err(DistributionError::NoCluster.into()),
-        Standing::There(location) => {
-            let cluster = remote::alone(home, namespace, &location).await?;
+async fn connect(home: &Arc<Cluster>, namespace: &str) -> Result<Arc<Cluster>, OperationError> {
+    match remote::read_standing(home, namespace).await? {
+        NamespaceCluster::ThisCluster => Ok(Arc::clone(home)),
+        NamespaceCluster::NoCluster | NamespaceCluster::NoNamespace => {
+            Err(DistributionError::NoCluster.into())
+        }
+        NamespaceCluster::OtherCluster(location) => {
+            let cluster = remote::connect_alone(home, namespace, &location).await?;
             Ok(Arc::new(cluster))
         }
     }

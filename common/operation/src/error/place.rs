@@ -2,7 +2,7 @@
 
 use addons_engine::EngineError;
 use addons_helm::HelmError;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 use super::OperationError;
 use crate::jail::JailError;
@@ -29,7 +29,7 @@ impl OperationError {
 
     /// Wraps the error with a place.
     #[must_use]
-    pub fn at(self, place: String) -> Self {
+    pub fn with_place(self, place: String) -> Self {
         Self::Within {
             place,
             error: Box::new(self),
@@ -38,9 +38,9 @@ impl OperationError {
 
     /// Returns the error with content of Secrets masked. An error that contains none stays unchanged.
     #[must_use]
-    pub fn masked(self, mask: &Mask) -> Self {
+    pub fn masked(self, mask: &SecretMask) -> Self {
         let chain = self.chain();
-        let text = mask.text(&chain);
+        let text = mask.mask_text(&chain);
         if text == chain {
             return self;
         }
@@ -82,5 +82,5 @@ pub fn within<T, E: Into<OperationError>>(
     result: Result<T, E>,
     place: impl FnOnce() -> String,
 ) -> Result<T, OperationError> {
-    result.map_err(|error| error.into().at(place()))
+    result.map_err(|error| error.into().with_place(place()))
 }

@@ -1,7 +1,7 @@
 //! Why a plan is not made or not executed, although its installations were resolved.
 
 use addons_engine::webhooks::WEBHOOK;
-use addons_plan::found::Install;
+use addons_plan::found::ForeignInstall;
 use addons_sources::signature::{SignatureError, SignerError};
 use common::api::installation::HelmRelease;
 use common::api::names::{InstallationName, SYSTEM_NAMESPACE};
@@ -19,12 +19,12 @@ pub struct Unvouched {
     /// The catalogue.
     pub origin: String,
     /// Why.
-    pub why: Why,
+    pub why: UnvouchedReason,
 }
 
 /// Why nothing vouches for the content.
 #[derive(Debug, thiserror::Error)]
-pub enum Why {
+pub enum UnvouchedReason {
     /// It is not signed, or not by an accepted signer.
     #[error(transparent)]
     Signature(SignatureError),
@@ -49,7 +49,7 @@ pub enum Why {
     },
 }
 
-impl Why {
+impl UnvouchedReason {
     fn way_out(&self) -> String {
         match self {
             Self::Signature(_) => "have this digest signed, or use a version that is".to_owned(),
@@ -81,9 +81,9 @@ pub enum AdoptError {
         /// The add-on.
         addon: String,
         /// What another tool has installed of the add-on under another name, or in another namespace.
-        elsewhere: Option<Box<Install>>,
+        elsewhere: Option<Box<ForeignInstall>>,
         /// The Helm release with the same name, if there is one: its values may give the objects other names.
-        release: Option<Box<GivenRelease>>,
+        release: Option<Box<ConfiguredRelease>>,
     },
     /// The add-on is installed as a release of helm (`template.helm.mode: release`).
     #[error("{0} is installed by helm as a release of its own, which is not adopted")]
@@ -92,7 +92,7 @@ pub enum AdoptError {
 
 /// A Helm release, and the paths of the values that a user set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenRelease {
+pub struct ConfiguredRelease {
     /// Namespace.
     pub namespace: String,
     /// Name.
@@ -101,11 +101,11 @@ pub struct GivenRelease {
     pub values: Vec<String>,
 }
 
-fn there_is(release: Option<&GivenRelease>, elsewhere: Option<&Install>) -> String {
+fn there_is(release: Option<&ConfiguredRelease>, elsewhere: Option<&ForeignInstall>) -> String {
     let Some(release) = release else {
         return elsewhere.map_or_else(String::new, |install| format!("; {install} has it"));
     };
-    let GivenRelease {
+    let ConfiguredRelease {
         namespace,
         name,
         values,
@@ -181,7 +181,7 @@ pub enum ModeError {
 /// The caller lacks rights. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[error("not allowed: {first}{}", others(*more))]
-pub struct Lacking {
+pub struct MissingRights {
     /// The first missing right.
     pub first: Right,
     /// How many more are missing.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use addons_clusters::core_set::Unknown;
+use addons_clusters::core_set::UnknownCoreSet;
 use addons_plan::Verb;
 use addons_plan::continuation::Continuation;
 use addons_plan::history::NoRevision;
 use common::api::catalogue::{FormField, ResourceType};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::values::secret::NotValues;
+use common::values::secret::SecretValuesError;
 
 use crate::text::{join_types, seconds};
 
@@ -65,7 +65,7 @@ pub enum MemberError {
 
 /// Why a directory, or an add-on in it, is not synced. Nothing of it was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotSynced {
+pub enum DirectorySyncError {
     /// The directory has no manifest, so nothing is uninstalled because of it.
     #[error(
         "directory {directory} holds no manifest, and {installations} of the installations came from it: nothing is uninstalled"
@@ -98,7 +98,7 @@ pub enum NotSynced {
 
 /// Why a record is left to Git. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InGit {
+pub enum ManagedInGit {
     /// Git sets these fields.
     #[error(
         "{installation} is applied by {by}, whose next sync would undo the change of {}: change it in Git, or use --force", fields.join(", ")
@@ -137,8 +137,8 @@ pub enum InGit {
 
 /// Why an installation is left as it is. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{installation}: {} was begun, and has not ended", word(*verb))]
-pub struct Unfinished {
+#[error("{installation}: {} was begun, and has not ended", quote_word(*verb))]
+pub struct UnfinishedOperation {
     /// The installation.
     pub installation: InstallationName,
     /// The operation that was begun.
@@ -147,7 +147,7 @@ pub struct Unfinished {
     pub next: Box<Continuation>,
 }
 
-fn word(verb: Verb) -> &'static str {
+fn quote_word(verb: Verb) -> &'static str {
     match verb {
         Verb::Uninstall => "its uninstallation",
         Verb::Release => "its release",
@@ -178,7 +178,7 @@ pub enum RestoreError {
     Listed(InstallationName),
     /// The core set is unknown.
     #[error(transparent)]
-    Unknown(Unknown),
+    Unknown(UnknownCoreSet),
 }
 
 /// Why an installation is not rolled back to an earlier revision.
@@ -256,7 +256,7 @@ pub struct RolloutFailed {
 /// A denial by this program, with the message of the webhook (exit code 6).
 #[derive(Debug, thiserror::Error)]
 #[error("{what} is refused: {message}")]
-pub struct Refused {
+pub struct VerdictRefusal {
     /// What was validated.
     pub what: String,
     /// The denial.
@@ -322,7 +322,7 @@ pub enum ValuesFromError {
         installation: InstallationName,
         /// Why.
         #[source]
-        why: NotValues,
+        why: SecretValuesError,
     },
     /// The key holds no values.
     #[error("{installation} takes values from a Secret without values: {why}")]

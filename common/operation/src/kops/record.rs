@@ -6,10 +6,10 @@ use std::sync::Arc;
 use addons_engine::Cluster;
 use addons_engine::kops::{self as annotations, Annotation};
 use common::api::installation::Installed;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::catalogue::channel::ChannelVersion;
-use common::catalogue::due::{Due, DueReason, compare};
-use common::catalogue::select::Rules;
+use common::catalogue::due::{DueReason, DueVerdict, compare};
+use common::catalogue::select::SelectionRules;
 use common::manifest::digest;
 use tokio::sync::Mutex;
 
@@ -17,7 +17,7 @@ use crate::error::OperationError;
 
 /// kops' record of one add-on, as it was read.
 #[derive(Clone, Debug)]
-pub struct Kops {
+pub struct KopsState {
     /// The namespace of the entry, which carries the annotation.
     pub namespace: String,
     /// The index, as kops records it.
@@ -28,14 +28,14 @@ pub struct Kops {
     pub found: Option<ChannelVersion>,
     /// The rules that compare it with the entry. kops 1.22 and later record no version: until our first write the channels rules decide, or
     /// every add-on of such a cluster would be due.
-    pub(super) rules: Rules,
+    pub(super) rules: SelectionRules,
 }
 
 /// The records of kops' own tool by namespace; each is read once.
 #[derive(Default)]
-pub(crate) struct Records(Mutex<BTreeMap<String, Arc<[Annotation]>>>);
+pub(crate) struct KopsRecordCache(Mutex<BTreeMap<String, Arc<[Annotation]>>>);
 
-impl Records {
+impl KopsRecordCache {
     pub(super) async fn of(
         &self,
         cluster: &Cluster,
@@ -52,18 +52,22 @@ impl Records {
     }
 }
 
-impl Kops {
+impl KopsState {
     /// Whether the annotation, and not our own record, says what is installed: kops has changed the add-on since, or we never installed it.
     #[must_use]
     pub fn decides(&self, installed: Option<&Installed>) -> bool {
         match (&self.found, installed) {
-            (Some(found), Some(installed)) => !is_of(found, installed),
+            (Some(found), Some(installed)) => !is_same_content(found, installed),
             _ => true,
         }
     }
 
     /// Returns whether the add-on is due according to the annotation, if the annotation decides.
-    pub(crate) fn due(&self, entry: &Entry, installed: Option<&Installed>) -> Option<Due> {
+    pub(crate) fn due(
+        &self,
+        entry: &CatalogueEntry,
+        installed: Option<&Installed>,
+    ) -> Option<DueVerdict> {
         if !self.decides(installed) {
             return None;
         }
@@ -72,17 +76,21 @@ impl Kops {
                 Some(_) => DueReason::NotRecorded,
                 None => DueReason::NotInstalled,
             };
-            return Some(Due::Yes { reason });
+            return Some(DueVerdict::Yes { reason });
         };
-        Some(compare(found.recorded(), entry.recorded(), self.rules))
+        Some(compare(
+            found.replacement_key(),
+            entry.replacement_key(),
+            self.rules,
+        ))
     }
 }
 
 /// Whether an annotation says the same as our record of what is installed.
-fn is_of(found: &ChannelVersion, installed: &Installed) -> bool {
+fn is_same_content(found: &ChannelVersion, installed: &Installed) -> bool {
     let same = |theirs: &Option<String>, ours: &str| theirs.as_deref().unwrap_or_default() == ours;
     let verifiable = found.manifest_hash.as_ref();
-    let verifiable = verifiable.filter(|hash| digest::check(hash).is_ok());
+    let verifiable = verifiable.filter(|hash| digest::check_hash(hash).is_ok());
     // kops 1.22 and later drop the version.
     (found.version.is_none() || same(&found.version, &installed.version))
         && same(&found.id, &installed.id)

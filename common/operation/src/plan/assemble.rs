@@ -16,13 +16,13 @@ use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::manifest::kinds::traits::defined_kind;
-use common::schema::Schemas;
+use common::schema::CrdSchemas;
 use serde_json::Value;
 
 use super::moves::Moves;
 use super::numbers::Numbers;
-use super::one::one;
-use super::planned::{Plan, Planned, keep_untaken};
+use super::one::plan_installation;
+use super::planned::{Plan, PlannedInstallation, retain_untaken};
 use crate::adopt;
 use crate::context::Context;
 use crate::error::OperationError;
@@ -33,11 +33,11 @@ use crate::required_types::RequiredTypes;
 use crate::requirements;
 use crate::resolve::Resolver;
 use crate::resolved::Resolved;
-use crate::stage::{Failed, Stage, Staged};
+use crate::stage::{FailedInstallation, StageResult, Staged};
 
 /// What the add-ons of one command bring.
 #[derive(Debug)]
-pub(super) struct Neighbours {
+pub(super) struct CommandAddons {
     /// The kinds that they define.
     pub(super) kinds: KindTable,
     /// The definitions themselves.
@@ -49,7 +49,7 @@ pub(super) struct Neighbours {
     /// The inventories that already planned installations will have.
     pub(super) claims: BTreeMap<InstallationName, Inventory>,
     /// The schemas of custom resources from their definitions.
-    pub(super) schemas: Schemas,
+    pub(super) schemas: CrdSchemas,
 }
 
 /// Plans the rendered installations. If one of them fails, the others are still planned. `gone` are installations that the same command
@@ -70,69 +70,73 @@ pub async fn plan(
     let mut due = Vec::new();
     for Staged { resolved, stage } in rendered {
         match stage {
-            Stage::Due(rendered) => due.push((resolved, rendered)),
-            Stage::UpToDate => up_to_date.push(resolved),
-            Stage::Failed(error) => failed.push(failure(&resolved, error)),
+            StageResult::Due(rendered) => due.push((resolved, rendered)),
+            StageResult::UpToDate => up_to_date.push(resolved),
+            StageResult::Failed(error) => failed.push(failed_installation(&resolved, error)),
         }
     }
-    let (due, refused) = policies::judge(ctx, due).await;
-    failed.extend(refused.into_iter().map(|(one, error)| failure(&one, error)));
+    let (due, refused) = policies::separate_allowed(ctx, due).await;
+    failed.extend(
+        refused
+            .into_iter()
+            .map(|(one, error)| failed_installation(&one, error)),
+    );
     let candidates: Vec<&Resolved> = due.iter().map(|(resolved, _)| resolved).collect();
-    let available = resolver.available(&candidates).await?;
-    let order = match requirements::order(ctx, &candidates, records, &available) {
+    let available = resolver.available_versions(&candidates).await?;
+    let order = match requirements::order_installations(ctx, &candidates, records, &available) {
         Ok(order) => order,
         // A failed installation is missing for those that require it: report the cause, not the consequence.
         Err(refusal) => {
             return Err(match failed.into_iter().next() {
                 Some(one) => one.error,
-                None => adopt::named_elsewhere(ctx, refusal).await.into(),
+                None => adopt::name_foreign_installs(ctx, refusal).await.into(),
             });
         }
     };
     let manifests = due.iter().flat_map(|(_, rendered)| &rendered.manifests);
-    let mut neighbours = Neighbours::of(ctx.cluster().await?, manifests).await?;
-    neighbours.moves = Moves::of(resolver, &due, gone);
+    let mut neighbours = CommandAddons::collect(ctx.cluster().await?, manifests).await?;
+    neighbours.moves = Moves::find(resolver, &due, gone);
     let required = RequiredTypes::new(
         due.iter()
             .map(|(resolved, rendered)| (&resolved.name, rendered.manifests.as_slice())),
         choices.wait_for_types,
     );
-    let numbers = Numbers::of(due.iter().map(|(resolved, _)| resolved));
+    let numbers = Numbers::from_resolved(due.iter().map(|(resolved, _)| resolved));
     let mut installations = Vec::new();
     for ((resolved, rendered), mut first) in due.into_iter().zip(order) {
         let awaited = match required.wait_for(ctx, &resolved).await {
             Ok(awaited) => awaited,
             Err(error) => {
-                failed.push(failure(&resolved, error));
+                failed.push(failed_installation(&resolved, error));
                 continue;
             }
         };
         first.extend(awaited.first);
-        first.extend(numbers.before(&resolved));
+        first.extend(numbers.lower_numbered(&resolved));
         let is_due = rendered.is_due;
-        match one(resolver, &neighbours, &resolved, rendered, choices).await {
+        match plan_installation(resolver, &neighbours, &resolved, rendered, choices).await {
             Ok(mut planned) => {
-                neighbours.claim(&planned);
+                neighbours.add_claims(&planned);
                 if is_due || !planned.plan.is_empty() {
                     planned.plan.requires = first;
                     planned.plan.types = awaited.types;
                     installations.push(planned);
                 } else {
-                    stays(ctx, &resolved, &planned);
+                    report_warnings(ctx, &resolved, &planned);
                     up_to_date.push(resolved);
                 }
             }
-            Err(error) => failed.push(failure(&resolved, error)),
+            Err(error) => failed.push(failed_installation(&resolved, error)),
         }
     }
-    keep_untaken(&mut installations);
+    retain_untaken(&mut installations);
     numbers.check(ctx, &mut installations);
-    let mut installations = accepted(installations, choices)?;
+    let mut installations = apply_acceptances(installations, choices)?;
     let mut in_place = BTreeSet::new();
     if !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         let mut plans: Vec<&mut InstallationPlan> = plans.collect();
-        in_place = refusals::find(ctx.cluster().await?, &mut plans).await?;
+        in_place = refusals::find_refusals(ctx.cluster().await?, &mut plans).await?;
     }
     let plans = installations.iter();
     let plans: Vec<_> = plans
@@ -154,13 +158,13 @@ pub async fn plan(
 }
 
 /// Applies the acceptances of the caller to the plans.
-fn accepted(
-    mut installations: Vec<Planned>,
+fn apply_acceptances(
+    mut installations: Vec<PlannedInstallation>,
     choices: &Choices,
-) -> Result<Vec<Planned>, OperationError> {
+) -> Result<Vec<PlannedInstallation>, OperationError> {
     if !choices.recreate.is_empty() && !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
-        recreate::allow(plans, &choices.recreate)?;
+        recreate::allow_recreations(plans, &choices.recreate)?;
     }
     if !choices.migrate_stored_versions {
         return Ok(installations);
@@ -171,13 +175,13 @@ fn accepted(
         .collect())
 }
 
-fn failure(resolved: &Resolved, error: OperationError) -> Failed {
-    match &resolved.found {
-        Some(found) => Failed {
+fn failed_installation(resolved: &Resolved, error: OperationError) -> FailedInstallation {
+    match &resolved.directory_addon {
+        Some(found) => FailedInstallation {
             name: found.addon.path.clone(),
-            error: found.failure(&resolved.name, error),
+            error: found.wrap_error(&resolved.name, error),
         },
-        None => Failed {
+        None => FailedInstallation {
             name: resolved.name.to_string(),
             error,
         },
@@ -185,18 +189,18 @@ fn failure(resolved: &Resolved, error: OperationError) -> Failed {
 }
 
 /// Reports the warnings for an up-to-date add-on of a directory: its manifests that are not applied are always shown.
-fn stays(ctx: &Context, resolved: &Resolved, planned: &Planned) {
-    if resolved.found.is_some() {
+fn report_warnings(ctx: &Context, resolved: &Resolved, planned: &PlannedInstallation) {
+    if resolved.directory_addon.is_some() {
         for warning in &planned.plan.warnings {
-            ctx.find(Finding::Stays(warning.clone()));
+            ctx.report_finding(Finding::Stays(warning.clone()));
         }
     }
 }
 
-impl Neighbours {
+impl CommandAddons {
     /// Collects what the command installs. If the cluster does not serve a kind that the command defines, discovery is refreshed once: the
     /// kind may have been defined since, and objects of it may exist.
-    async fn of<'a>(
+    async fn collect<'a>(
         cluster: &Cluster,
         manifests: impl Iterator<Item = &'a Manifest> + Clone,
     ) -> Result<Self, OperationError> {
@@ -213,7 +217,7 @@ impl Neighbours {
                 kinds.insert_crd(&manifest.object);
                 definitions.push(Arc::clone(&manifest.object));
             }
-            let key = ObjectKey::of(&manifest.object);
+            let key = ObjectKey::from_object(&manifest.object);
             let namespace = key.filter(|key| key.group.is_empty() && key.kind == "Namespace");
             namespaces.extend(namespace.map(|key| key.name));
         }
@@ -223,7 +227,7 @@ impl Neighbours {
             namespaces,
             claims: BTreeMap::new(),
             moves: Moves::default(),
-            schemas: Schemas::of(manifests),
+            schemas: CrdSchemas::from_manifests(manifests),
         })
     }
 
@@ -231,13 +235,13 @@ impl Neighbours {
     pub(super) fn with_definitions(&self, served: &KindTable) -> KindTable {
         let mut kinds = served.clone();
         for definition in &self.definitions {
-            kinds.define(definition);
+            kinds.apply_definition(definition);
         }
         kinds
     }
 
     /// Returns the claims of the other installations of the cluster, and of those of the command that are already planned.
-    pub(super) fn claims_besides(
+    pub(super) fn claims_of_others(
         &self,
         resolver: &Resolver<'_>,
         name: &InstallationName,
@@ -248,11 +252,11 @@ impl Neighbours {
             claims.add_owner(name);
             claims.add_objects(name, inventory);
         }
-        self.moves.tell(name, &mut claims);
+        self.moves.add_to_claims(name, &mut claims);
         claims
     }
 
-    fn claim(&mut self, planned: &Planned) {
+    fn add_claims(&mut self, planned: &PlannedInstallation) {
         let InstallationPlan {
             installation,
             exact,

@@ -16,11 +16,11 @@ use crate::resolved::Resolved;
 use crate::text::list_first;
 
 /// How many objects a warning names.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// What happens to generated values.
 #[derive(Debug, Default)]
-pub(super) struct Generated {
+pub(super) struct GeneratedValues {
     /// The warning for the plan.
     line: String,
     /// The objects with new values.
@@ -32,39 +32,39 @@ pub(super) struct Generated {
 ///
 /// # Errors
 /// Manifests cannot become objects; those of the requests.
-pub(super) async fn desired(
+pub(super) async fn build_desired(
     cluster: &Cluster,
     resolved: &Resolved,
     rendered: &mut Rendered,
     context: &DesiredContext<'_>,
     inventory: &Inventory,
     adopt: bool,
-) -> Result<(Desired, Generated), OperationError> {
+) -> Result<(Desired, GeneratedValues), OperationError> {
     let desired = |manifests| {
         let desired = Desired::new(manifests, context);
         desired.map_err(|error| OperationError::from(error).masked(context.mask))
     };
     if rendered.random.is_empty() {
         let manifests = std::mem::take(&mut rendered.manifests);
-        return Ok((desired(manifests)?, Generated::default()));
+        return Ok((desired(manifests)?, GeneratedValues::default()));
     }
     let first = desired(rendered.manifests.clone())?;
-    let wanted = keys(rendered, &first);
+    let wanted = find_generated(rendered, &first);
     let live = if adopt {
-        adoptable(cluster, context.kinds, &wanted).await?
+        read_adoptable(cluster, context.kinds, &wanted).await?
     } else if wanted.keys().any(|key| inventory.objects.contains_key(key)) {
-        Some(read(cluster, context.kinds, resolved, &wanted).await?)
+        Some(read_owned(cluster, context.kinds, resolved, &wanted).await?)
     } else {
         None
     };
-    let generated = keep(rendered, &wanted, live);
+    let generated = keep_live_values(rendered, &wanted, live);
     rendered.warnings.push(generated.line.clone());
     let manifests = std::mem::take(&mut rendered.manifests);
     Ok((desired(manifests)?, generated))
 }
 
 /// Returns the objects with generated values, and their index in the rendering.
-fn keys(rendered: &Rendered, desired: &Desired) -> BTreeMap<ObjectKey, usize> {
+fn find_generated(rendered: &Rendered, desired: &Desired) -> BTreeMap<ObjectKey, usize> {
     let mut wanted = BTreeMap::new();
     for field in &rendered.random.fields {
         let Some(manifest) = rendered.manifests.get(field.object) else {
@@ -72,7 +72,7 @@ fn keys(rendered: &Rendered, desired: &Desired) -> BTreeMap<ObjectKey, usize> {
         };
         // The items of a List share one place.
         let same = desired.objects.iter().find(|(key, wanted)| {
-            let is_named = ObjectKey::of(&manifest.object)
+            let is_named = ObjectKey::from_object(&manifest.object)
                 .is_some_and(|it| (&it.kind, &it.name) == (&key.kind, &key.name));
             is_named && wanted.place == manifest.place
         });
@@ -84,14 +84,14 @@ fn keys(rendered: &Rendered, desired: &Desired) -> BTreeMap<ObjectKey, usize> {
 }
 
 /// Keeps the generated values of these live objects; `live` is `None` if nothing is installed yet.
-fn keep(
+fn keep_live_values(
     rendered: &mut Rendered,
     wanted: &BTreeMap<ObjectKey, usize>,
     live: Option<BTreeMap<usize, serde_json::Value>>,
-) -> Generated {
-    let what = list_first(wanted.keys(), NAMED);
+) -> GeneratedValues {
+    let what = list_first(wanted.keys(), MAX_NAMED);
     let objects = wanted.keys().cloned().collect();
-    let told = |line: String, objects| Generated { line, objects };
+    let told = |line: String, objects| GeneratedValues { line, objects };
     if rendered.random.objects {
         let line = "the chart generates names of objects: each upgrade replaces them and all generated values, \
                     and a plan file cannot be applied";
@@ -101,7 +101,10 @@ fn keep(
         let line = format!("generated values, which upgrades keep: {what}");
         return told(line, objects);
     };
-    if rendered.random.keep(&mut rendered.manifests, &live) {
+    if rendered
+        .random
+        .keep_live_values(&mut rendered.manifests, &live)
+    {
         let line = format!("generated values stay as they are: {what}");
         return told(line, BTreeSet::new());
     }
@@ -111,15 +114,15 @@ fn keep(
 }
 
 /// Returns the live objects of the installation, by their index in the rendering.
-async fn read(
+async fn read_owned(
     cluster: &Cluster,
     kinds: &KindTable,
     resolved: &Resolved,
     wanted: &BTreeMap<ObjectKey, usize>,
 ) -> Result<BTreeMap<usize, serde_json::Value>, OperationError> {
-    let selections: BTreeSet<live::Selection> = wanted
+    let selections: BTreeSet<live::LiveSelection> = wanted
         .keys()
-        .map(|key| live::Selection {
+        .map(|key| live::LiveSelection {
             group: key.group.clone(),
             kind: key.kind.clone(),
             namespace: key.namespace.clone(),
@@ -127,7 +130,7 @@ async fn read(
         })
         .collect();
     let owner = owner_hash(&resolved.name.namespace, &resolved.name.name);
-    let found = live::owned(cluster, kinds, &selections, Some(&owner)).await?;
+    let found = live::list_owned(cluster, kinds, &selections, Some(&owner)).await?;
     // If they cannot be read, new passwords would lock everyone out.
     if let Some((selection, why)) = found.unreadable.into_iter().next() {
         return Err(OperationError::GeneratedUnreadable {
@@ -136,7 +139,7 @@ async fn read(
         });
     }
     let found = found.objects.into_iter().filter_map(|object| {
-        let index = wanted.get(&ObjectKey::of(&object)?)?;
+        let index = wanted.get(&ObjectKey::from_object(&object)?)?;
         Some((*index, object))
     });
     Ok(found.collect())
@@ -144,7 +147,7 @@ async fn read(
 
 /// Returns the live objects by their index, whoever owns them, or `None` if there are none. An object that cannot be adopted stops the plan
 /// later.
-async fn adoptable(
+async fn read_adoptable(
     cluster: &Cluster,
     kinds: &KindTable,
     wanted: &BTreeMap<ObjectKey, usize>,

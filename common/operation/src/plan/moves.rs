@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use addons_plan::claims::{Claims, Leaving};
+use addons_plan::claims::{Claims, LeavingObject};
 use addons_plan::inventory::Inventory;
 use common::api::installation::{AddonInstallation, ObjectState};
 use common::api::names::InstallationName;
@@ -28,19 +28,19 @@ struct Move {
 pub(super) struct Moves(Vec<Move>);
 
 /// A desired object as its manifest names it, and the installation that contains it.
-type Wanted<'a> = (ObjectKey, &'a Resolved);
+type DesiredBy<'a> = (ObjectKey, &'a Resolved);
 
 impl Moves {
     /// Finds the moves by comparing recorded and desired objects. Installations that left a set or a directory give up every object.
-    pub(super) fn of(
+    pub(super) fn find(
         resolver: &Resolver<'_>,
         due: &[(Resolved, Rendered)],
         gone: &[AddonInstallation],
     ) -> Self {
-        let mut wanted: BTreeMap<(String, String, String), Vec<Wanted<'_>>> = BTreeMap::new();
+        let mut wanted: BTreeMap<(String, String, String), Vec<DesiredBy<'_>>> = BTreeMap::new();
         for (resolved, rendered) in due {
             let keys = rendered.manifests.iter();
-            for key in keys.filter_map(|manifest| ObjectKey::of(&manifest.object)) {
+            for key in keys.filter_map(|manifest| ObjectKey::from_object(&manifest.object)) {
                 let name = (key.group.clone(), key.kind.clone(), key.name.clone());
                 wanted.entry(name).or_default().push((key, resolved));
             }
@@ -49,16 +49,16 @@ impl Moves {
         let givers = due
             .iter()
             .filter_map(|(resolved, _)| resolved.existing.as_ref());
-        let gone = gone.iter().chain(of_directory(resolver, due));
+        let gone = gone.iter().chain(removed_from_directory(resolver, due));
         for giver in givers.chain(gone) {
             let from = name_of(giver);
-            for (key, item) in Inventory::of(giver.status.as_ref()).objects {
+            for (key, item) in Inventory::from_status(giver.status.as_ref()).objects {
                 let name = (key.group.clone(), key.kind.clone(), key.name.clone());
                 let mut takers = wanted
                     .get(&name)
                     .into_iter()
                     .flatten()
-                    .filter(|(written, by)| key.is_meant_by(written, by.target_namespace()));
+                    .filter(|(written, by)| key.is_described_by(written, by.target_namespace()));
                 let takers: Vec<&InstallationName> =
                     takers.by_ref().map(|(_, by)| &by.name).collect();
                 let Some(to) = takers.first().filter(|_| !takers.contains(&&from)) else {
@@ -76,14 +76,14 @@ impl Moves {
     }
 
     /// Adds the objects that an installation gets or gives up to its claims.
-    pub(super) fn tell(&self, name: &InstallationName, claims: &mut Claims) {
+    pub(super) fn add_to_claims(&self, name: &InstallationName, claims: &mut Claims) {
         for one in &self.0 {
             if one.to == *name {
-                let leaving = Leaving {
+                let leaving = LeavingObject {
                     from: one.from.clone(),
                     state: one.state,
                 };
-                claims.leave(&one.key, &leaving);
+                claims.add_leaving(&one.key, &leaving);
             } else if one.from == *name {
                 claims.taken.insert(one.key.clone(), one.to.clone());
             }
@@ -92,16 +92,18 @@ impl Moves {
 }
 
 /// Returns the installations that left the directory of the command, if it has one.
-fn of_directory<'a>(
+fn removed_from_directory<'a>(
     resolver: &'a Resolver<'_>,
     due: &'a [(Resolved, Rendered)],
 ) -> Vec<&'a AddonInstallation> {
-    let found = due.iter().find_map(|(resolved, _)| resolved.found.as_ref());
+    let found = due
+        .iter()
+        .find_map(|(resolved, _)| resolved.directory_addon.as_ref());
     let Some(found) = found else {
         return Vec::new();
     };
-    let names = resolver.gone(&found.sync).names;
-    let records = resolver.installed_of(&found.sync);
+    let names = resolver.find_removed_installations(&found.sync).names;
+    let records = resolver.records_of_directory(&found.sync);
     records
         .filter(|record| names.contains(&name_of(record).name))
         .collect()

@@ -2,7 +2,7 @@
 
 use common::api::names::InstallationName;
 
-use super::planned::{Planned, graph};
+use super::planned::{PlannedInstallation, build_graph};
 use crate::context::Context;
 use crate::event::Finding;
 use crate::resolved::Resolved;
@@ -12,13 +12,13 @@ use crate::resolved::Resolved;
 pub(super) struct Numbers(Vec<(u64, InstallationName)>);
 
 impl Numbers {
-    pub(super) fn of<'a>(due: impl Iterator<Item = &'a Resolved>) -> Self {
+    pub(super) fn from_resolved<'a>(due: impl Iterator<Item = &'a Resolved>) -> Self {
         let numbered = due.filter_map(|resolved| Some((number(resolved)?, resolved.name.clone())));
         Self(numbered.collect())
     }
 
     /// Returns the add-ons with a lower number.
-    pub(super) fn before(&self, resolved: &Resolved) -> Vec<InstallationName> {
+    pub(super) fn lower_numbered(&self, resolved: &Resolved) -> Vec<InstallationName> {
         let Some(number) = number(resolved) else {
             return Vec::new();
         };
@@ -27,18 +27,18 @@ impl Numbers {
     }
 
     /// Drops this order if the objects need another one, which takes precedence.
-    pub(super) fn check(&self, ctx: &Context, installations: &mut [Planned]) {
-        if self.0.is_empty() || graph(installations).is_ok() {
+    pub(super) fn check(&self, ctx: &Context, installations: &mut [PlannedInstallation]) {
+        if self.0.is_empty() || build_graph(installations).is_ok() {
             return;
         }
         for planned in installations {
             let others = &mut planned.plan.requires;
             others.retain(|other| !self.0.iter().any(|(_, numbered)| numbered == other));
         }
-        ctx.find(Finding::NumbersIgnored);
+        ctx.report_finding(Finding::NumbersIgnored);
     }
 }
 
 fn number(resolved: &Resolved) -> Option<u64> {
-    resolved.found.as_ref()?.addon.number
+    resolved.directory_addon.as_ref()?.addon.number
 }

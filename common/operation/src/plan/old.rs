@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use addons_engine::kops;
 use addons_plan::desired::{Desired, DesiredObject};
-use addons_plan::inventory::{Inventory, Item};
+use addons_plan::inventory::{Inventory, InventoryItem};
 use addons_plan::kops::prune_rules;
 use addons_plan::snapshot::Snapshot;
 use common::api::installation::ObjectState;
@@ -18,7 +18,7 @@ use crate::resolved::Resolved;
 
 /// The objects that were found.
 #[derive(Debug, Default)]
-pub(super) struct Old {
+pub(super) struct KopsObjects {
     /// The objects, none of which carries our label.
     pub(super) keys: BTreeSet<ObjectKey>,
     /// Rules that were not applied, and why.
@@ -32,19 +32,19 @@ pub(super) async fn find(
     resolved: &Resolved,
     desired: &Desired,
     (inventory, snapshot): (&mut Inventory, &mut Snapshot),
-) -> Result<Old, OperationError> {
+) -> Result<KopsObjects, OperationError> {
     let is_of_kops = resolved
         .kops
         .as_ref()
         .is_some_and(|kops| kops.found.is_some());
     if resolved.installed().is_some() || !is_of_kops {
-        return Ok(Old::default());
+        return Ok(KopsObjects::default());
     }
     let version = &resolved.entry.version;
     let (rules, warnings) = prune_rules(version);
-    let mut old = Old {
+    let mut old = KopsObjects {
         warnings,
-        ..Old::default()
+        ..KopsObjects::default()
     };
     let cluster = ctx.cluster().await?;
     // The kinds that were read for the desired objects may not include those of a rule.
@@ -57,7 +57,7 @@ pub(super) async fn find(
             if desired.objects.contains_key(&key) || live.controlled_by.is_some() {
                 continue;
             }
-            let mut item = Item::planned(&key.name, &target.version);
+            let mut item = InventoryItem::planned(&key.name, &target.version);
             item.object.state = ObjectState::Owned;
             item.object.uid.clone_from(&live.uid);
             inventory.objects.entry(key.clone()).or_insert(item);
@@ -65,12 +65,12 @@ pub(super) async fn find(
             snapshot.live.insert(key, live);
         }
     }
-    old.warnings.extend(unlabelled(resolved, desired));
+    old.warnings.extend(warn_unlabelled(resolved, desired));
     Ok(old)
 }
 
 /// Warns about desired objects without the labels of the entry's selector, by which kops finds objects of a former version.
-fn unlabelled(resolved: &Resolved, desired: &Desired) -> Option<String> {
+fn warn_unlabelled(resolved: &Resolved, desired: &Desired) -> Option<String> {
     let version = &resolved.entry.version;
     let selector = version
         .selector

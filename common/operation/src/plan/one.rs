@@ -8,22 +8,22 @@ use addons_plan::choices::Choices;
 use addons_plan::desired::{Desired, DesiredContext, needed_kinds};
 use addons_plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use addons_plan::inventory::Inventory;
-use addons_plan::planner::{self, Goal, PlanInput, Wanted};
+use addons_plan::planner::{self, Goal, PlanInput, WantedObjects};
 use addons_plan::release_records::ReleaseRecords;
-use addons_plan::restored::Memory;
-use addons_plan::snapshot::{Reads, Snapshot};
+use addons_plan::restored::RecordCoverage;
+use addons_plan::snapshot::{Snapshot, SnapshotRequest};
 use common::api::installation::{AddonInstallationStatus, ClusterIdentity, HelmRelease, format};
 use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 use common::pin::{self, OtherCluster};
-use common::values::mask::Mask;
-use common::values::replaced::were_replaced;
+use common::values::mask::SecretMask;
+use common::values::replaced::secrets_were_replaced;
 
 use addons_engine::{Cluster, EngineError, definitions, snapshot};
 
-use super::assemble::Neighbours;
-use super::planned::{OnFailure, Planned};
+use super::assemble::CommandAddons;
+use super::planned::{OnFailure, PlannedInstallation};
 use super::{generated, old, owners};
 use crate::chart::CompleteChart;
 use crate::error::OperationError;
@@ -37,18 +37,18 @@ use crate::resolved::Resolved;
 ///
 /// # Errors
 /// A kind is not served, another owner has an object, or a prune needs a flag; the errors of the server.
-pub(super) async fn one(
+pub(super) async fn plan_installation(
     resolver: &Resolver<'_>,
-    neighbours: &Neighbours,
+    neighbours: &CommandAddons,
     resolved: &Resolved,
     mut rendered: Rendered,
     choices: &Choices,
-) -> Result<Planned, OperationError> {
+) -> Result<PlannedInstallation, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let existing = resolved.existing.as_ref();
-    let identity = pinned(resolver, resolved).await?;
-    let mut inventory = Inventory::of(existing.and_then(|record| record.status.as_ref()));
-    let served = served(cluster, neighbours, &rendered, &inventory).await?;
+    let identity = check_pin(resolver, resolved).await?;
+    let mut inventory = Inventory::from_status(existing.and_then(|record| record.status.as_ref()));
+    let served = served_kinds(cluster, neighbours, &rendered, &inventory).await?;
     let kinds = neighbours.with_definitions(&served);
     let mask = rendered.inputs.mask();
     let checked = neighbours.schemas.check(&rendered.manifests);
@@ -60,19 +60,21 @@ pub(super) async fn one(
         mask: &mask,
     };
     let adopt = choices.adopt || resolved.adopts;
-    let (helm_release, release_records) = release_of(resolver, resolved, &rendered, adopt).await?;
+    let (helm_release, release_records) =
+        find_release(resolver, resolved, &rendered, adopt).await?;
     let (mut desired, generated) =
-        generated::desired(cluster, resolved, &mut rendered, &given, &inventory, adopt).await?;
-    desired.share(&rendered.definitions);
+        generated::build_desired(cluster, resolved, &mut rendered, &given, &inventory, adopt)
+            .await?;
+    desired.mark_shared(&rendered.definitions);
     let checks = adopt && !choices.force_adopt;
-    let mut reads = reads(&desired, &inventory, &served, resolved, checks);
+    let mut reads = objects_to_read(&desired, &inventory, &served, resolved, checks);
     reads.deletable = planner::deletable(&desired, &inventory, &choices.delete);
     let (served, mut snapshot) = snapshot::read(cluster, served, &reads).await?;
     let kinds = neighbours.with_definitions(&served);
     let recorded = (&mut inventory, &mut snapshot);
     let old = old::find(resolver.ctx, resolved, &desired, recorded).await?;
     let spec = &resolved.wanted.spec;
-    let wanted = Wanted {
+    let wanted = WantedObjects {
         desired: &desired,
         to: &rendered.target(resolved, helm_release.clone()),
         target_namespace: resolved.target_namespace(),
@@ -80,81 +82,93 @@ pub(super) async fn one(
         record_namespace: resolved.record_namespace(),
         coming: &neighbours.namespaces,
         conflicts: spec.conflicts,
-        reconcile: spec.upkeep(),
+        reconcile: spec.effective_reconcile(),
         due: rendered.is_due,
         allow_prune: choices.allow_prune,
         adopt,
         revision: resolved.revision,
     };
-    let mut claims = neighbours.claims_besides(resolver, &resolved.name, &snapshot);
+    let mut claims = neighbours.claims_of_others(resolver, &resolved.name, &snapshot);
     let (ctx, records) = (resolver.ctx, &resolver.records);
-    owners::complete(ctx, records, &resolved.name, &snapshot, &mut claims).await?;
+    owners::complete_claims(ctx, records, &resolved.name, &snapshot, &mut claims).await?;
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,
         from: resolved.installed(),
-        goal: goal(wanted, choices),
+        goal: to_goal(wanted, choices),
         inventory: &inventory,
-        memory: Memory::to_install(existing),
+        memory: RecordCoverage::for_install(existing),
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &claims,
         unmarked: &old.keys,
         delete_kinds: &choices.delete,
-        held: &resolved.held(&inventory),
-        resting: &resting(&rendered, resolved, &inventory),
+        held: &resolved.kept_objects(&inventory),
+        resting: &resting_hooks(&rendered, resolved, &inventory),
     })?;
     let is_replaced = plan.to.as_ref();
-    let is_replaced = is_replaced.is_some_and(|to| were_replaced(resolved.status(), to));
-    plan.mask = Arc::new(with_secrets(mask, &desired).with_former(is_replaced));
+    let is_replaced = is_replaced.is_some_and(|to| secrets_were_replaced(resolved.status(), to));
+    plan.mask = Arc::new(mask_secrets(mask, &desired).with_former(is_replaced));
     plan.generated = generated.objects;
-    definitions::check(cluster, &mut plan).await?;
-    former::records(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
-    warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
+    definitions::check_definitions(cluster, &mut plan).await?;
+    former::plan_set_aside(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
+    add_warnings(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
     plan.release_records = release_records;
-    of_records(resolver, resolved, identity, &mut plan).await?;
-    Ok(planned(plan, resolved, desired, rendered.release))
+    add_record_facts(resolver, resolved, identity, &mut plan).await?;
+    Ok(to_planned(plan, resolved, desired, rendered.release))
 }
 
 /// Returns the recorded objects that are hooks which a repair leaves out.
-fn resting(rendered: &Rendered, resolved: &Resolved, inventory: &Inventory) -> BTreeSet<ObjectKey> {
+fn resting_hooks(
+    rendered: &Rendered,
+    resolved: &Resolved,
+    inventory: &Inventory,
+) -> BTreeSet<ObjectKey> {
     let recorded = inventory.objects.keys().filter(|key| {
         let mut written = rendered.resting.iter();
-        written.any(|written| key.is_meant_by(written, resolved.target_namespace()))
+        written.any(|written| key.is_described_by(written, resolved.target_namespace()))
     });
     recorded.cloned().collect()
 }
 
 /// Adds earlier warnings, and masks content of Secrets in all of them.
-fn warn(plan: &mut InstallationPlan, before: [&[String]; 3]) {
+fn add_warnings(plan: &mut InstallationPlan, before: [&[String]; 3]) {
     let warnings = plan.warnings.iter().chain(before.into_iter().flatten());
-    plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();
+    plan.warnings = warnings
+        .map(|warning| plan.mask.mask_text(warning))
+        .collect();
 }
 
 /// Returns the plan with the content that it was made from.
-fn planned(
+fn to_planned(
     mut plan: InstallationPlan,
     resolved: &Resolved,
     desired: Desired,
     release: Option<CompleteChart>,
-) -> Planned {
-    let superseded = resolved.found.iter().map(|found| &found.superseded);
+) -> PlannedInstallation {
+    let superseded = resolved
+        .directory_addon
+        .iter()
+        .map(|found| &found.superseded);
     let superseded = superseded.filter(|objects| !objects.is_empty());
     plan.prune.extend(superseded.cloned());
-    Planned {
+    PlannedInstallation {
         plan,
         record: resolved.record().clone(),
         fallback: resolved.fallback(),
         on_failure: OnFailure::Stays,
-        entry: resolved.found.is_none().then(|| resolved.entry.clone()),
+        entry: resolved
+            .directory_addon
+            .is_none()
+            .then(|| resolved.entry.clone()),
         desired,
         release,
     }
 }
 
 /// Returns the goal: to install the desired objects, or only to own those that exist.
-fn goal<'a>(wanted: Wanted<'a>, choices: &Choices) -> Goal<'a> {
+fn to_goal<'a>(wanted: WantedObjects<'a>, choices: &Choices) -> Goal<'a> {
     if choices.only_owners {
         Goal::Adopt(wanted)
     } else {
@@ -164,13 +178,13 @@ fn goal<'a>(wanted: Wanted<'a>, choices: &Choices) -> Goal<'a> {
 
 /// Returns what has to be read: the desired and recorded objects, and the target namespace. With `checks`, also whether Argo CD or Flux
 /// applies objects that are not recorded.
-fn reads(
+fn objects_to_read(
     desired: &Desired,
     inventory: &Inventory,
     kinds: &KindTable,
     resolved: &Resolved,
     checks: bool,
-) -> Reads {
+) -> SnapshotRequest {
     let mut reads = planner::reads(desired, inventory, kinds);
     let target = resolved.target_namespace().to_owned();
     let record = resolved.record_namespace().map(str::to_owned);
@@ -187,25 +201,25 @@ fn reads(
 }
 
 /// Adds facts of the entry and of the records to a plan.
-async fn of_records(
+async fn add_record_facts(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
     identity: Option<ClusterIdentity>,
     plan: &mut InstallationPlan,
 ) -> Result<(), OperationError> {
     plan.cluster = identity;
-    plan.entry = Some(EntryFacts::of(&resolved.entry));
-    plan.wanted = WantedRecord::of(resolved.record());
-    plan.record = resolved.existing.as_ref().map(RecordFacts::of);
+    plan.entry = Some(EntryFacts::from_entry(&resolved.entry));
+    plan.wanted = WantedRecord::from_record(resolved.record());
+    plan.record = resolved.existing.as_ref().map(RecordFacts::from_record);
     if let Some(kops) = &resolved.kops {
-        plan.kops = Some(kops.record(resolver.ctx, resolved).await?);
+        plan.kops = Some(kops.record_to_write(resolver.ctx, resolved).await?);
     }
     Ok(())
 }
 
 /// Returns the identity of the cluster of the objects, if its kube-system may be read. Refuses a record of another cluster, and a new one
 /// in a namespace whose records are pinned to another cluster (semantics 6.5).
-async fn pinned(
+async fn check_pin(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
 ) -> Result<Option<ClusterIdentity>, OperationError> {
@@ -216,13 +230,13 @@ async fn pinned(
         .map_err(EngineError::from)?;
     let found = resolver.ctx.cluster_identity().await?;
     pin::check(&resolved.name, status, found.as_ref())?;
-    resolver.ctx.check_other().await?;
-    check_beside(resolver, &resolved.name, status, found.as_ref())?;
+    resolver.ctx.check_not_same_cluster().await?;
+    check_namespace_pin(resolver, &resolved.name, status, found.as_ref())?;
     Ok(found)
 }
 
 /// Refuses an installation that is not pinned yet if its namespace leads to another cluster than before.
-pub(super) fn check_beside(
+pub(super) fn check_namespace_pin(
     resolver: &Resolver<'_>,
     name: &InstallationName,
     status: Option<&AddonInstallationStatus>,
@@ -234,18 +248,18 @@ pub(super) fn check_beside(
     let namespace = Some(name.namespace.as_str());
     let all = resolver.records.all.iter();
     let beside = all.filter(|record| record.metadata.namespace.as_deref() == namespace);
-    pin::strayed(beside, found).map_or(Ok(()), Err)
+    pin::find_other_cluster(beside, found).map_or(Ok(()), Err)
 }
 
 /// Adds the content of Secrets in the manifest to the mask.
-fn with_secrets(mask: Mask, desired: &Desired) -> Mask {
+fn mask_secrets(mask: SecretMask, desired: &Desired) -> SecretMask {
     let secrets = desired.objects.iter().filter(|(key, _)| key.is_secret());
     mask.with_objects(secrets.map(|(_, wanted)| &*wanted.object))
 }
 
 /// Returns the release that helm installs, and the records it continues from. It must match the recorded release, and the installation must
 /// have created it.
-async fn release_of(
+async fn find_release(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
     rendered: &Rendered,
@@ -268,16 +282,16 @@ async fn release_of(
 }
 
 /// Reads the live objects that an installation has recorded. `more` says what else to read.
-pub(super) async fn live_recorded(
+pub(super) async fn read_recorded(
     cluster: &Cluster,
     inventory: &Inventory,
-    more: Reads,
+    more: SnapshotRequest,
 ) -> Result<(Arc<KindTable>, Snapshot), OperationError> {
     let recorded = inventory.objects.keys();
     let needed = recorded.map(|key| (key.group.clone(), key.kind.clone()));
     let kinds = cluster.kinds(&needed.collect()).await?;
     let recorded = planner::reads(&Desired::default(), inventory, &kinds);
-    let reads = Reads {
+    let reads = SnapshotRequest {
         owner: more.owner,
         deletable: more.deletable,
         leaving: more.leaving,
@@ -288,9 +302,9 @@ pub(super) async fn live_recorded(
 
 /// Returns the served kinds of the desired and recorded objects. Kinds that an add-on of the command defines are left out:
 /// [`Neighbours::of`] has read them.
-async fn served(
+async fn served_kinds(
     cluster: &Cluster,
-    neighbours: &Neighbours,
+    neighbours: &CommandAddons,
     rendered: &Rendered,
     inventory: &Inventory,
 ) -> Result<Arc<KindTable>, OperationError> {

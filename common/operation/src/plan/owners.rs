@@ -16,7 +16,7 @@ use crate::records::{Records, name_of};
 ///
 /// # Errors
 /// Those of the requests.
-pub(super) async fn complete(
+pub(super) async fn complete_claims(
     ctx: &Context,
     records: &Records,
     own: &InstallationName,
@@ -24,7 +24,7 @@ pub(super) async fn complete(
     claims: &mut Claims,
 ) -> Result<(), OperationError> {
     let own = owner_hash(&own.namespace, &own.name);
-    for (owner, name) in strangers(snapshot) {
+    for (owner, name) in list_owners(snapshot) {
         if owner == own || claims.owners.contains(&owner) {
             continue;
         }
@@ -38,7 +38,7 @@ pub(super) async fn complete(
 }
 
 /// Returns the owners of live objects, each with its name if the annotation of an object names it correctly.
-fn strangers(snapshot: &Snapshot) -> BTreeMap<String, Option<InstallationName>> {
+fn list_owners(snapshot: &Snapshot) -> BTreeMap<String, Option<InstallationName>> {
     let mut found: BTreeMap<String, Option<InstallationName>> = BTreeMap::new();
     for live in snapshot.live.values() {
         let Some(owner) = &live.owner else {
@@ -77,11 +77,11 @@ pub(crate) async fn is_recorded(
         return Ok(Some(false));
     }
     let has = |owners: Option<BTreeSet<String>>| owners.map(|owners| owners.contains(owner));
-    let here = has(record::owners(ctx.home().await?, name).await?);
+    let here = has(record::list_owners(ctx.home().await?, name).await?);
     if here == Some(true) || !is_remote {
         return Ok(here);
     }
-    let there = has(record::owners(ctx.cluster().await?, name).await?);
+    let there = has(record::list_owners(ctx.cluster().await?, name).await?);
     Ok(match (here, there) {
         (_, Some(true)) => Some(true),
         (Some(false), Some(false)) => Some(false),
@@ -129,7 +129,7 @@ mod tests {
             name: "web".to_owned(),
         };
         assert_eq!(
-            strangers(&snapshot),
+            list_owners(&snapshot),
             BTreeMap::from([(web, Some(name)), ("0123".to_owned(), None)])
         );
     }

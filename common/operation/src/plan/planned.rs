@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use addons_plan::choices::Choices;
 use addons_plan::desired::Desired;
-use addons_plan::graph::{Graph, Held, Part};
+use addons_plan::graph::{Graph, GraphPart, ResourceHandover};
 use addons_plan::history::StoredRevision;
-use addons_plan::holder::Holder;
+use addons_plan::holder::ResourceHolder;
 use addons_plan::immutable::{self, RecreationError};
 use addons_plan::recreate::RecreateError;
 use addons_plan::refusal::{self, RefusalError};
 use addons_plan::{InstallationPlan, RecordNamespace};
-use common::api::installation::{AddonInstallation, Phase};
+use common::api::installation::{AddonInstallation, InstallationPhase};
 use common::api::names::InstallationName;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::manifest::key::ObjectKey;
 
 use crate::chart::CompleteChart;
 use crate::error::OperationError;
 use crate::resolved::Resolved;
-use crate::stage::Failed;
+use crate::stage::FailedInstallation;
 
 /// What a command will do. This value is shown, confirmed, saved, compared and executed.
 #[derive(Debug)]
@@ -27,11 +27,11 @@ pub struct Plan {
     /// The choices of the caller.
     pub choices: Choices,
     /// The installations that change, in the order of the command.
-    pub installations: Vec<Planned>,
+    pub installations: Vec<PlannedInstallation>,
     /// The installations that are up to date.
     pub up_to_date: Vec<Resolved>,
     /// The installations that cannot be planned.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<FailedInstallation>,
     /// The order of the objects of all installations.
     pub graph: Graph,
     /// Namespaces of records that are not part of any add-on, sorted by name.
@@ -44,7 +44,7 @@ pub struct Plan {
 
 /// What will be done to one installation, and content that the plan itself does not have.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedInstallation {
     /// What will happen.
     pub plan: InstallationPlan,
     /// The record as it should be; for an uninstallation, as it is.
@@ -55,7 +55,7 @@ pub struct Planned {
     /// What happens to the installation if the operation fails.
     pub on_failure: OnFailure,
     /// The entry to keep with the revision; `None` if nothing from a catalogue or index is installed.
-    pub entry: Option<Entry>,
+    pub entry: Option<CatalogueEntry>,
     /// The desired objects; empty for an uninstallation.
     pub desired: Desired,
     /// The chart, if helm installs it.
@@ -71,19 +71,19 @@ pub enum OnFailure {
     /// It stays as it is although a rollback was asked for: no revision of the installed version is kept, or nothing is installed.
     NothingBefore,
     /// It is rolled back.
-    GoesBack(Box<Before>),
+    GoesBack(Box<RollbackPoint>),
 }
 
 /// What was installed before the operation.
 #[derive(Debug)]
-pub struct Before {
+pub struct RollbackPoint {
     /// Its revision.
     pub revision: StoredRevision,
     /// Its entry, which may have left its catalogue.
-    pub(crate) entry: Entry,
+    pub(crate) entry: CatalogueEntry,
 }
 
-impl Planned {
+impl PlannedInstallation {
     /// Refuses what has to be accepted and was not, and what the server refuses.
     fn check(&self, allow_breakage: bool) -> Result<(), OperationError> {
         let plan = &self.plan;
@@ -102,8 +102,9 @@ impl Planned {
     /// Whether the plan continues an operation that was interrupted or failed.
     pub(super) fn continues(&self) -> bool {
         let status = self.record.status.as_ref();
-        status
-            .is_some_and(|status| status.operation.is_some() || status.phase == Some(Phase::Failed))
+        status.is_some_and(|status| {
+            status.operation.is_some() || status.phase == Some(InstallationPhase::Failed)
+        })
     }
 
     /// Whether the record is new and core, or becomes core.
@@ -113,7 +114,7 @@ impl Planned {
             .fallback
             .as_ref()
             .is_some_and(|before| before.spec.core_addon);
-        self.record.spec.core_addon && !self.plan.verb.ends() && (is_new || !was)
+        self.record.spec.core_addon && !self.plan.verb.ends_installation() && (is_new || !was)
     }
 
     /// Replaces the plan, and keeps the content that it was made from.
@@ -129,14 +130,14 @@ impl Plan {
     /// Creates a plan from planned installations: adds the order of all objects, and the namespaces of new records.
     pub(crate) fn new(
         choices: Choices,
-        installations: Vec<Planned>,
+        installations: Vec<PlannedInstallation>,
         up_to_date: Vec<Resolved>,
-        failed: Vec<Failed>,
+        failed: Vec<FailedInstallation>,
         defines: bool,
     ) -> Result<Self, OperationError> {
         Ok(Self {
-            graph: graph(&installations)?,
-            namespaces: namespaces(&installations),
+            graph: build_graph(&installations)?,
+            namespaces: record_namespaces(&installations),
             choices,
             installations,
             up_to_date,
@@ -147,9 +148,9 @@ impl Plan {
     }
 
     /// Creates a plan of installations for which nothing is rendered: they are uninstalled, or only their records are written.
-    pub(crate) fn of(
+    pub(crate) fn without_rendering(
         choices: Choices,
-        installations: Vec<Planned>,
+        installations: Vec<PlannedInstallation>,
     ) -> Result<Self, OperationError> {
         Self::new(choices, installations, Vec::new(), Vec::new(), false)
     }
@@ -170,13 +171,13 @@ impl Plan {
     ///
     /// # Errors
     /// The objects of the command have no order.
-    pub fn without_refused(mut self) -> Result<(Self, Vec<Failed>), OperationError> {
+    pub fn without_refused(mut self) -> Result<(Self, Vec<FailedInstallation>), OperationError> {
         let allow_breakage = self.choices.allow_breakage;
         let (mut installations, mut refused) = (Vec::new(), Vec::new());
         for planned in std::mem::take(&mut self.installations) {
             match planned.check(allow_breakage) {
                 Ok(()) => installations.push(planned),
-                Err(error) => refused.push(Failed {
+                Err(error) => refused.push(FailedInstallation {
                     name: planned.plan.installation.to_string(),
                     error,
                 }),
@@ -186,8 +187,11 @@ impl Plan {
     }
 
     /// Returns the plan with only these of its installations.
-    pub(crate) fn with_only(self, mut installations: Vec<Planned>) -> Result<Self, OperationError> {
-        keep_untaken(&mut installations);
+    pub(crate) fn with_only(
+        self,
+        mut installations: Vec<PlannedInstallation>,
+    ) -> Result<Self, OperationError> {
+        retain_untaken(&mut installations);
         let needless = self.needless;
         let plan = Self::new(
             self.choices,
@@ -300,7 +304,7 @@ fn check(plans: &[&InstallationPlan], allow_breakage: bool) -> Result<(), Operat
 }
 
 /// Returns the order of all objects of a command.
-pub(super) fn graph(installations: &[Planned]) -> Result<Graph, OperationError> {
+pub(super) fn build_graph(installations: &[PlannedInstallation]) -> Result<Graph, OperationError> {
     let index = |name: &InstallationName| {
         let mut all = installations.iter();
         all.position(|planned| planned.plan.installation == *name)
@@ -309,34 +313,34 @@ pub(super) fn graph(installations: &[Planned]) -> Result<Graph, OperationError> 
         .iter()
         .map(|planned| planned.plan.requires.iter().filter_map(index).collect())
         .collect();
-    let parts: Vec<Part<'_>> = installations
+    let parts: Vec<GraphPart<'_>> = installations
         .iter()
         .zip(&requires)
-        .map(|(planned, requires)| Part {
+        .map(|(planned, requires)| GraphPart {
             name: &planned.plan.installation.name,
             desired: &planned.desired,
             requires,
         })
         .collect();
-    Ok(Graph::with_holders(&parts, &held(installations))?)
+    Ok(Graph::with_holders(&parts, &objects_held(installations))?)
 }
 
 /// Returns the objects of a command that give up something that another one needs.
-fn held(installations: &[Planned]) -> Vec<Held<'_>> {
+fn objects_held(installations: &[PlannedInstallation]) -> Vec<ResourceHandover<'_>> {
     let steps = installations.iter().flat_map(|planned| &planned.plan.steps);
     let held = steps.flat_map(|step| {
         let holders = step.policy.holders.iter();
-        let applied = holders.filter(|holder| matches!(holder, Holder::Applied(_)));
-        applied.map(|holder| Held {
+        let applied = holders.filter(|holder| matches!(holder, ResourceHolder::Applied(_)));
+        applied.map(|holder| ResourceHandover {
             holder: holder.key(),
-            heir: &step.target.key,
+            receiver: &step.target.key,
         })
     });
     held.collect()
 }
 
 /// Returns the namespaces of first records, and of records that become core.
-fn namespaces(installations: &[Planned]) -> Vec<RecordNamespace> {
+fn record_namespaces(installations: &[PlannedInstallation]) -> Vec<RecordNamespace> {
     let mut found: Vec<RecordNamespace> = Vec::new();
     for planned in installations {
         let is_new = planned.record.metadata.resource_version.is_none();
@@ -363,7 +367,7 @@ fn namespaces(installations: &[Planned]) -> Vec<RecordNamespace> {
 }
 
 /// Keeps objects recorded where they are if the installation that contains them could not be planned.
-pub(super) fn keep_untaken(installations: &mut [Planned]) {
+pub(super) fn retain_untaken(installations: &mut [PlannedInstallation]) {
     let taken: BTreeMap<InstallationName, Vec<ObjectKey>> = installations
         .iter()
         .map(|planned| {

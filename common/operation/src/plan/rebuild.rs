@@ -6,15 +6,15 @@ use addons_plan::desired::Desired;
 use addons_plan::facts::{RecordFacts, WantedRecord};
 use addons_plan::inventory::Inventory;
 use addons_plan::planner::PlanError;
-use addons_plan::restored::rebuild::{Rebuild, rebuild};
-use addons_plan::restored::{Memory, older};
-use addons_plan::snapshot::Reads;
+use addons_plan::restored::rebuild::{RebuildInput, rebuild};
+use addons_plan::restored::{RecordCoverage, find_outdated};
+use addons_plan::snapshot::SnapshotRequest;
 use common::api::installation::{AddonInstallation, format};
 use common::api::names::owner_hash;
 use common::pin;
 
-use super::one::{check_beside, live_recorded};
-use super::planned::{OnFailure, Plan, Planned};
+use super::one::{check_namespace_pin, read_recorded};
+use super::planned::{OnFailure, Plan, PlannedInstallation};
 use crate::error::{AdoptError, OperationError};
 use crate::records::name_of;
 use crate::resolve::Resolver;
@@ -35,13 +35,13 @@ impl Resolver<'_> {
         let namespace = self.ctx.settings().namespace.as_deref();
         let mut installations = Vec::new();
         for name in names {
-            let mut known = self.records.within(namespace);
+            let mut known = self.records.in_namespace(namespace);
             if new_cluster || known.any(|record| name_of(record).name == *name) {
                 let record = self.records.find(name, namespace)?;
-                installations.extend(recorded_again(self, record, new_cluster).await?);
+                installations.extend(plan_rebuild(self, record, new_cluster).await?);
             }
         }
-        Plan::of(Choices::default(), installations)
+        Plan::without_rendering(Choices::default(), installations)
     }
 }
 
@@ -49,11 +49,11 @@ impl Resolver<'_> {
 ///
 /// # Errors
 /// As [`Resolver::rebuild`].
-pub(crate) async fn recorded_again(
+pub(crate) async fn plan_rebuild(
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
     new_cluster: bool,
-) -> Result<Option<Planned>, OperationError> {
+) -> Result<Option<PlannedInstallation>, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(record);
     format::check(record).map_err(EngineError::from)?;
@@ -66,29 +66,30 @@ pub(crate) async fn recorded_again(
     if !new_cluster {
         checked.clone()?;
     }
-    resolver.ctx.check_other().await?;
+    resolver.ctx.check_not_same_cluster().await?;
     if !new_cluster {
-        check_beside(resolver, &name, status, found.as_ref())?;
+        check_namespace_pin(resolver, &name, status, found.as_ref())?;
     }
-    let memory = Memory::of(Some(record));
-    if memory == Memory::Open && !new_cluster {
+    let memory = RecordCoverage::from_record(Some(record));
+    if memory == RecordCoverage::Open && !new_cluster {
         return Ok(None);
     }
-    let inventory = Inventory::of(status);
-    let (kinds, mut snapshot) = live_recorded(cluster, &inventory, Reads::default()).await?;
-    let owned = marks::owned(cluster, &owner_hash(&name.namespace, &name.name)).await?;
+    let inventory = Inventory::from_status(status);
+    let (kinds, mut snapshot) =
+        read_recorded(cluster, &inventory, SnapshotRequest::default()).await?;
+    let owned = marks::read_owned(cluster, &owner_hash(&name.namespace, &name.name)).await?;
     let unasked = owned.objects.into_iter();
-    snapshot.unasked = unasked
+    snapshot.unrequested = unasked
         .filter(|(key, _)| !snapshot.live.contains_key(key))
         .collect();
     let claims = resolver.records.claims(&name, &[], &snapshot);
-    if !new_cluster && older(&name, memory, &snapshot, &claims).is_none() {
+    if !new_cluster && find_outdated(&name, memory, &snapshot, &claims).is_none() {
         return Ok(None);
     }
     if record.spec.suspend {
         return Err(OperationError::Suspended(name));
     }
-    let mut plan = rebuild(&Rebuild {
+    let mut plan = rebuild(&RebuildInput {
         installation: &name,
         addon: &record.spec.addon_ref.name,
         from: record.installed(),
@@ -106,10 +107,10 @@ pub(crate) async fn recorded_again(
     plan.warnings
         .extend(checked.err().map(|other| other.to_string()));
     plan.cluster = found;
-    plan.wanted = WantedRecord::of(record);
+    plan.wanted = WantedRecord::from_record(record);
     let is_stored = record.metadata.resource_version.is_some();
-    plan.record = is_stored.then(|| RecordFacts::of(record));
-    Ok(Some(Planned {
+    plan.record = is_stored.then(|| RecordFacts::from_record(record));
+    Ok(Some(PlannedInstallation {
         plan,
         record: record.clone(),
         fallback: None,

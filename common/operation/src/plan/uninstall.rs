@@ -9,30 +9,30 @@ use addons_plan::facts::{RecordFacts, WantedRecord};
 use addons_plan::inventory::Inventory;
 use addons_plan::planner::{self, Goal, PlanInput};
 use addons_plan::prune::KeptKind;
-use addons_plan::restored::Memory;
-use addons_plan::snapshot::Reads;
+use addons_plan::restored::RecordCoverage;
+use addons_plan::snapshot::SnapshotRequest;
 use addons_plan::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, format};
 use common::api::names::{InstallationName, owner_hash};
 use common::directory::allowed::AllowList;
 use common::manifest::key::ObjectKey;
 
-use super::one::live_recorded;
-use super::planned::{OnFailure, Plan, Planned};
+use super::one::read_recorded;
+use super::planned::{OnFailure, Plan, PlannedInstallation};
 use crate::builtin;
 use crate::context::Context;
-use crate::directory::found::forbidden;
+use crate::directory::found::why_not_prunable;
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::kops;
 use crate::records::name_of;
 use crate::resolve::Resolver;
-use crate::stage::Failed;
+use crate::stage::FailedInstallation;
 use crate::{former, gitops, origin, release, requirements, verdict};
 
 /// What is uninstalled, and how.
 #[derive(Clone, Debug, Default)]
-pub struct Removal {
+pub struct UninstallRequest {
     /// The names of the installations.
     pub names: Vec<String>,
     /// Uninstall everything in the namespaces of the command except core, suspended and directory installations.
@@ -47,7 +47,7 @@ pub struct Removal {
     pub force: bool,
 }
 
-impl Removal {
+impl UninstallRequest {
     fn goal(&self) -> Goal<'static> {
         if self.give_back {
             Goal::Release
@@ -63,23 +63,23 @@ impl Removal {
 /// No such installation; the verdict is a denial; installations that stay require one that is uninstalled; the errors of the server.
 pub async fn plan_uninstall(
     resolver: &Resolver<'_>,
-    removal: &Removal,
+    removal: &UninstallRequest,
 ) -> Result<Plan, OperationError> {
     let namespace = resolver.ctx.settings().namespace.as_deref();
     let records = if removal.all {
-        let records = resolver.records.within(namespace);
+        let records = resolver.records.in_namespace(namespace);
         records
-            .filter(|record| may_go(resolver.ctx, record))
+            .filter(|record| may_uninstall(resolver.ctx, record))
             .filter(|record| !origin::is_of_directory(resolver.ctx, record))
             .collect()
     } else {
-        resolver.records.named(&removal.names, namespace)?
+        resolver.records.find_all(&removal.names, namespace)?
     };
     plan_removal(resolver, records, removal).await
 }
 
 /// Whether an installation that was not named may be uninstalled. Core add-ons and suspended ones stay, which is reported as a finding.
-pub(crate) fn may_go(ctx: &Context, record: &AddonInstallation) -> bool {
+pub(crate) fn may_uninstall(ctx: &Context, record: &AddonInstallation) -> bool {
     let stays = if record.spec.core_addon {
         Finding::CoreStays(name_of(record))
     } else if record.spec.suspend {
@@ -87,7 +87,7 @@ pub(crate) fn may_go(ctx: &Context, record: &AddonInstallation) -> bool {
     } else {
         return true;
     };
-    ctx.find(stays);
+    ctx.report_finding(stays);
     false
 }
 
@@ -98,20 +98,20 @@ pub(crate) fn may_go(ctx: &Context, record: &AddonInstallation) -> bool {
 pub async fn plan_removal(
     resolver: &Resolver<'_>,
     records: Vec<&AddonInstallation>,
-    removal: &Removal,
+    removal: &UninstallRequest,
 ) -> Result<Plan, OperationError> {
-    let leave = Leave {
+    let leave = Exemptions {
         together: records.iter().map(|record| name_of(record)).collect(),
-        ..Leave::default()
+        ..Exemptions::default()
     };
-    let installations = all(resolver, records, removal, &leave, &[]).await?;
+    let installations = plan_all(resolver, records, removal, &leave, &[]).await?;
     let choices = Choices {
         delete: removal.delete.clone(),
         keep: removal.keep,
         force: removal.force,
         ..Choices::default()
     };
-    Plan::of(choices, installations)
+    Plan::without_rendering(choices, installations)
 }
 
 /// Adds to a plan the uninstallation of `gone` after everything else is installed. Objects that the plan takes over from them are not
@@ -119,24 +119,25 @@ pub async fn plan_removal(
 ///
 /// # Errors
 /// Those of [`plan_removal`].
-pub(crate) async fn with_gone(
+pub(crate) async fn with_uninstallations(
     resolver: &Resolver<'_>,
     applied: Plan,
     gone: &[AddonInstallation],
 ) -> Result<Plan, OperationError> {
-    let removal = Removal {
+    let removal = UninstallRequest {
         delete: applied.choices.delete.clone(),
         force: applied.choices.force,
-        ..Removal::default()
+        ..UninstallRequest::default()
     };
-    let leave = Leave {
+    let leave = Exemptions {
         together: gone.iter().map(name_of).collect(),
-        taken: taken(&applied),
-        ..Leave::default()
+        taken: desired_objects(&applied),
+        ..Exemptions::default()
     };
-    let installed: Vec<AddonInstallation> = applied.installations.iter().map(installed).collect();
+    let installed: Vec<AddonInstallation> =
+        applied.installations.iter().map(record_after).collect();
     let gone = gone.iter().collect();
-    let gone = all(resolver, gone, &removal, &leave, &installed).await?;
+    let gone = plan_all(resolver, gone, &removal, &leave, &installed).await?;
     let mut installations = applied.installations;
     installations.extend(gone);
     let Plan {
@@ -150,7 +151,7 @@ pub(crate) async fn with_gone(
 }
 
 /// Returns the record of an installation after the plan.
-fn installed(planned: &Planned) -> AddonInstallation {
+fn record_after(planned: &PlannedInstallation) -> AddonInstallation {
     let mut record = planned.record.clone();
     let status = record.status.get_or_insert_default();
     status.installed.clone_from(&planned.plan.to);
@@ -158,7 +159,7 @@ fn installed(planned: &Planned) -> AddonInstallation {
 }
 
 /// Returns the desired objects of a plan, and the installations that contain them.
-fn taken(applied: &Plan) -> BTreeMap<ObjectKey, InstallationName> {
+fn desired_objects(applied: &Plan) -> BTreeMap<ObjectKey, InstallationName> {
     let taken = applied.installations.iter().flat_map(|planned| {
         let keys = planned.desired.objects.keys();
         keys.map(|key| (key.clone(), planned.plan.installation.clone()))
@@ -168,34 +169,35 @@ fn taken(applied: &Plan) -> BTreeMap<ObjectKey, InstallationName> {
 
 /// Plans every uninstallation of a command, each before what it requires. `installed` are the installations that the command installs
 /// before.
-async fn all(
+async fn plan_all(
     resolver: &Resolver<'_>,
     records: Vec<&AddonInstallation>,
-    removal: &Removal,
-    leave: &Leave,
+    removal: &UninstallRequest,
+    leave: &Exemptions,
     installed: &[AddonInstallation],
-) -> Result<Vec<Planned>, OperationError> {
+) -> Result<Vec<PlannedInstallation>, OperationError> {
     for record in &records {
         if record.spec.suspend {
             return Err(OperationError::Suspended(name_of(record)));
         }
         if !removal.force {
-            gitops::deletion(record)?;
+            gitops::check_deletion(record)?;
         }
-        verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
+        verdict::check_deletion(resolver.ctx, record, &resolver.facts).await?;
     }
-    let mut records = requirements::teardown(resolver.ctx, records, &resolver.records, installed)?;
+    let mut records =
+        requirements::order_uninstallations(resolver.ctx, records, &resolver.records, installed)?;
     // The installation of the policies comes first: what they guard can be deleted when they are deleted.
-    records.sort_by_key(|record| !builtin::guards(record));
+    records.sort_by_key(|record| !builtin::is_policies_record(record));
     // Plan installations with a definition or a namespace last: what another one keeps may be of that kind or in that namespace.
     let mut turns: Vec<(usize, &AddonInstallation)> = records.iter().enumerate().collect();
     turns.sort_by_key(|(_, record)| has_shared(record));
     let mut staying = BTreeMap::new();
     let mut installations = Vec::new();
     for (place, record) in turns {
-        let mut planned = one(resolver, record.clone(), removal, leave, &staying).await?;
+        let mut planned = plan_record(resolver, record.clone(), removal, leave, &staying).await?;
         let plan = &mut planned.plan;
-        plan.requires = requirements::required_of(record, &records);
+        plan.requires = requirements::required_among(record, &records);
         let kept = plan.retained.iter().chain(&plan.unreachable);
         staying.extend(kept.map(|key| (key.clone(), name_of(record))));
         installations.push((place, planned));
@@ -209,14 +211,14 @@ async fn all(
 
 /// Whether an installation has recorded a definition or a namespace.
 fn has_shared(record: &AddonInstallation) -> bool {
-    let inventory = Inventory::of(record.status.as_ref());
+    let inventory = Inventory::from_status(record.status.as_ref());
     let mut keys = inventory.objects.keys();
-    keys.any(|key| KeptKind::of(key).is_some_and(KeptKind::is_shared))
+    keys.any(|key| KeptKind::from_key(key).is_some_and(KeptKind::is_shared))
 }
 
 /// What an uninstallation does not delete.
 #[derive(Debug, Default)]
-struct Leave {
+struct Exemptions {
     /// The installations of the command, whose objects keep nothing.
     together: Vec<InstallationName>,
     /// Objects that another installation takes over.
@@ -225,7 +227,7 @@ struct Leave {
     allowed: AllowList,
 }
 
-impl Leave {
+impl Exemptions {
     /// Returns the values of the owner label of the installations of the command.
     fn owners(&self) -> impl Iterator<Item = String> {
         let names = self.together.iter();
@@ -238,33 +240,38 @@ impl Leave {
 ///
 /// # Errors
 /// Those of [`Plan::new`].
-pub(crate) async fn plan_gone(
+pub(crate) async fn plan_separately(
     resolver: &Resolver<'_>,
     records: &[&AddonInstallation],
     allowed: &AllowList,
     applied: &Plan,
     choices: &Choices,
 ) -> Result<Plan, OperationError> {
-    let leave = Leave {
+    let leave = Exemptions {
         together: records.iter().map(|record| name_of(record)).collect(),
-        taken: taken(applied),
+        taken: desired_objects(applied),
         allowed: allowed.clone(),
     };
-    let removal = Removal {
+    let removal = UninstallRequest {
         delete: choices.delete.clone(),
-        ..Removal::default()
+        ..UninstallRequest::default()
     };
     let (mut installations, mut failed) = (Vec::new(), Vec::new());
     let staying = BTreeMap::new();
     for record in records {
         let planned = async {
-            verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
-            requirements::teardown(resolver.ctx, vec![*record], &resolver.records, &[])?;
-            one(resolver, (*record).clone(), &removal, &leave, &staying).await
+            verdict::check_deletion(resolver.ctx, record, &resolver.facts).await?;
+            requirements::order_uninstallations(
+                resolver.ctx,
+                vec![*record],
+                &resolver.records,
+                &[],
+            )?;
+            plan_record(resolver, (*record).clone(), &removal, &leave, &staying).await
         };
         match planned.await {
             Ok(planned) => installations.push(planned),
-            Err(error) => failed.push(Failed {
+            Err(error) => failed.push(FailedInstallation {
                 name: name_of(record).to_string(),
                 error,
             }),
@@ -274,13 +281,13 @@ pub(crate) async fn plan_gone(
 }
 
 /// Plans one uninstallation. `staying` are the objects that other installations of the command keep.
-async fn one(
+async fn plan_record(
     resolver: &Resolver<'_>,
     record: AddonInstallation,
-    removal: &Removal,
-    leave: &Leave,
+    removal: &UninstallRequest,
+    leave: &Exemptions,
     staying: &BTreeMap<ObjectKey, InstallationName>,
-) -> Result<Planned, OperationError> {
+) -> Result<PlannedInstallation, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(&record);
     format::check_status(&record).map_err(EngineError::from)?;
@@ -292,15 +299,15 @@ async fn one(
     }
     let inventory = Inventory::from_groups(&status.inventory);
     let owner = owner_hash(&name.namespace, &name.name);
-    let mut reads = Reads {
+    let mut reads = SnapshotRequest {
         owner: Some(owner.clone()),
         leaving: leave.owners().chain([owner]).collect(),
-        ..Reads::default()
+        ..SnapshotRequest::default()
     };
     if !removal.keep && !removal.give_back {
         reads.deletable = planner::deletable(&Desired::default(), &inventory, &removal.delete);
     }
-    let (kinds, snapshot) = live_recorded(cluster, &inventory, reads).await?;
+    let (kinds, snapshot) = read_recorded(cluster, &inventory, reads).await?;
     let mut claims = resolver.records.claims(&name, &leave.together, &snapshot);
     claims.taken.clone_from(&leave.taken);
     claims.retained.extend(
@@ -309,7 +316,7 @@ async fn one(
             .map(|(key, name)| (key.clone(), name.clone())),
     );
     let keys = inventory.objects.keys();
-    let held = keys.filter_map(|key| Some((key.clone(), forbidden(&leave.allowed, key)?)));
+    let held = keys.filter_map(|key| Some((key.clone(), why_not_prunable(&leave.allowed, key)?)));
     let held = held.collect();
     let mut plan = planner::plan(&PlanInput {
         installation: &name,
@@ -317,7 +324,7 @@ async fn one(
         from: status.installed.as_ref(),
         goal: removal.goal(),
         inventory: &inventory,
-        memory: Memory::of(Some(&record)),
+        memory: RecordCoverage::from_record(Some(&record)),
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &claims,
@@ -326,7 +333,7 @@ async fn one(
         held: &held,
         resting: &BTreeSet::new(),
     })?;
-    plan.helm_release = release::recorded(&status)
+    plan.helm_release = release::recorded_release(&status)
         .filter(|_| !removal.keep && !removal.give_back)
         .cloned();
     if let Some(release) = &plan.helm_release {
@@ -334,17 +341,17 @@ async fn one(
         plan.release_records = Some(records);
     }
     if removal.give_back {
-        former::give_back(&status, &mut plan)?;
+        former::complete_release(&status, &mut plan)?;
     } else {
-        plan.kops = kops::removal(resolver.ctx, &record).await?;
+        plan.kops = kops::record_to_remove(resolver.ctx, &record).await?;
     }
     if !removal.keep {
         plan.former.clone_from(&status.former);
     }
-    plan.delete_namespace = created(&status, &plan);
-    plan.wanted = WantedRecord::of(&record);
-    plan.record = Some(RecordFacts::of(&record));
-    Ok(Planned {
+    plan.delete_namespace = namespace_to_delete(&status, &plan);
+    plan.wanted = WantedRecord::from_record(&record);
+    plan.record = Some(RecordFacts::from_record(&record));
+    Ok(PlannedInstallation {
         plan,
         record,
         fallback: None,
@@ -356,7 +363,10 @@ async fn one(
 }
 
 /// Returns the namespace that an uninstallation deletes because the installation created it, unless objects stay in it (semantics 7.2).
-fn created(status: &AddonInstallationStatus, plan: &InstallationPlan) -> Option<String> {
+fn namespace_to_delete(
+    status: &AddonInstallationStatus,
+    plan: &InstallationPlan,
+) -> Option<String> {
     let created = status.created_namespace.as_ref();
     let name = &created.filter(|_| plan.verb == Verb::Uninstall)?.name;
     let released = plan.release.iter().map(|target| &target.key);

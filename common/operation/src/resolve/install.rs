@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
 use common::api::names::{self, INDEX_BUILTIN, InstallationName};
-use common::catalogue::select::Request;
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::select::EntryRequest;
+use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 
 use super::{Answers, Resolver};
 use crate::choose::choose;
-use crate::context::{Context, Index, Offer};
+use crate::context::{Context, IndexLocation, Offer};
 use crate::error::OperationError;
 use crate::intent::NewInstallation;
 use crate::origin::{self, catalogue_of};
@@ -18,25 +18,25 @@ use crate::resolved::Resolved;
 
 impl Resolver<'_> {
     /// Resolves a new installation, or the existing one with its name.
-    pub(crate) async fn install(
+    pub(crate) async fn resolve_install(
         &self,
         new: &NewInstallation,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
-        self.before_indexes(&self.wanted(new)).await?;
-        let catalogue = self.offered(new).await?;
-        let request = Request {
+        self.check_indexes(&self.provisional_record(new)).await?;
+        let catalogue = self.offered_catalogue(new).await?;
+        let request = EntryRequest {
             addon: &new.addon.name,
             version: new.addon.version.as_deref(),
-            ..Request::default()
+            ..EntryRequest::default()
         };
         let rules = self.ctx.settings().rules;
-        let fit = self.ctx.fit_for(catalogue.versions()).await?;
+        let fit = self.ctx.cluster_facts_for(catalogue.versions()).await?;
         let (entry, selection) = choose(&catalogue, &request, &fit, rules)?;
-        self.warn(&entry, &selection.warnings);
+        self.report_warnings(&entry, &selection.warnings);
         let name = match &new.name {
             Some(name) => name.clone(),
-            None => self.own_name(&catalogue, &entry, new.target_namespace.as_deref()),
+            None => self.default_name(&catalogue, &entry, new.target_namespace.as_deref()),
         };
         let name = InstallationName {
             namespace: self.namespace().to_owned(),
@@ -60,7 +60,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the record of an installation as far as it is known before its catalogue is read.
-    fn wanted(&self, new: &NewInstallation) -> AddonInstallation {
+    fn provisional_record(&self, new: &NewInstallation) -> AddonInstallation {
         let name = new.name.clone();
         let name = InstallationName {
             namespace: self.namespace().to_owned(),
@@ -77,18 +77,18 @@ impl Resolver<'_> {
     }
 
     /// Checks the indexes that the caller names for an installation before any of them is read (semantics 19.2).
-    pub(super) async fn before_indexes(
+    pub(super) async fn check_indexes(
         &self,
         installation: &AddonInstallation,
     ) -> Result<(), OperationError> {
         let Offer::Indexes(indexes) = &self.offer else {
             return Ok(());
         };
-        for Index { location, .. } in indexes {
+        for IndexLocation { location, .. } in indexes {
             if location == INDEX_BUILTIN {
                 continue;
             }
-            let location = Context::location(location)?;
+            let location = Context::absolute_location(location)?;
             let before = &installation.spec.addon_ref;
             if before.index.as_ref() == Some(&location) && origin::is_admitted(installation) {
                 continue;
@@ -99,14 +99,17 @@ impl Resolver<'_> {
                 index: Some(location),
                 ..AddonRef::default()
             };
-            policies::before_index(self.ctx, &wanted).await?;
+            policies::check_index(self.ctx, &wanted).await?;
         }
         Ok(())
     }
 
     /// Returns the catalogue for a new installation: the offer or, if it does not have the name, the origin of the installation with that
     /// name.
-    async fn offered(&self, new: &NewInstallation) -> Result<Arc<Catalogue>, OperationError> {
+    async fn offered_catalogue(
+        &self,
+        new: &NewInstallation,
+    ) -> Result<Arc<Catalogue>, OperationError> {
         let offered = self.ctx.catalogue(&self.offer).await?;
         let name = InstallationName {
             namespace: self.namespace().to_owned(),
@@ -126,7 +129,12 @@ impl Resolver<'_> {
 
     /// Returns the default name of an installation: that of the add-on. kops distinguishes entries with the same name by their namespaces,
     /// so the second of them gets a name with a hash (semantics 5).
-    fn own_name(&self, catalogue: &Catalogue, entry: &Entry, target: Option<&str>) -> String {
+    fn default_name(
+        &self,
+        catalogue: &Catalogue,
+        entry: &CatalogueEntry,
+        target: Option<&str>,
+    ) -> String {
         let name = names::installation_name(&entry.addon);
         let target = target.or(entry.version.default_namespace.as_deref());
         let (Origin::Index { location }, Some(target)) = (&*entry.origin, target) else {

@@ -1,7 +1,7 @@
 //! Decides whether an installation is due, and what is then recorded (semantics 11, 12.1).
 
-use common::api::installation::{Installed, Phase, Reconcile};
-use common::catalogue::due::{Due, DueReason, due};
+use common::api::installation::{InstallationPhase, Installed, ReconcilePolicy};
+use common::catalogue::due::{DueReason, DueVerdict, decide_due};
 
 use super::Resolved;
 use crate::declared::set_of;
@@ -23,7 +23,7 @@ impl Resolved {
                 .entry
                 .registry_for(&self.wanted.spec)
                 .map(str::to_owned),
-            rules: Some(self.rules.recorded()),
+            rules: Some(self.rules.to_rule_set()),
             requires: version.requires.clone(),
             ..Installed::default()
         }
@@ -31,8 +31,8 @@ impl Resolved {
 
     /// Returns whether the installation is due. `manifest_hash` is that of the fetched manifest, if it was fetched. Without it, an entry
     /// without a verifiable hash is compared by version and id alone.
-    pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
-        let yes = |reason| Due::Yes { reason };
+    pub(crate) fn check_due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> DueVerdict {
+        let yes = |reason| DueVerdict::Yes { reason };
         let (status, installed) = (self.status(), self.installed());
         if status.is_some_and(|status| status.operation.is_some()) {
             return yes(DueReason::Interrupted);
@@ -48,7 +48,7 @@ impl Resolved {
         else {
             return yes(DueReason::NotInstalled);
         };
-        let verdict = due(
+        let verdict = decide_due(
             installed,
             &self.entry,
             &self.wanted.spec,
@@ -56,13 +56,13 @@ impl Resolved {
             manifest_hash,
             &inputs.values_hash,
         );
-        if verdict != Due::No {
+        if verdict != DueVerdict::No {
             return verdict;
         }
         if installed.adopted {
             return yes(DueReason::Adopted);
         }
-        if status.phase == Some(Phase::Failed) {
+        if status.phase == Some(InstallationPhase::Failed) {
             return yes(DueReason::Failed);
         }
         if installed.template_data_hash != inputs.template_data_hash {
@@ -72,13 +72,13 @@ impl Resolved {
             || (existing.spec == self.wanted.spec && set_of(existing) == set_of(&self.wanted));
         // Other clients may have changed the spec, with kubectl or from Git.
         if is_kept && existing.is_observed().unwrap_or(!self.keeps_spec) {
-            return Due::No;
+            return DueVerdict::No;
         }
         yes(DueReason::InstallationChanged)
     }
 
     /// Whether edits are repaired although nothing is due.
     pub(crate) fn is_ensured(&self) -> bool {
-        self.wanted.spec.upkeep() == Reconcile::Ensure
+        self.wanted.spec.effective_reconcile() == ReconcilePolicy::Ensure
     }
 }

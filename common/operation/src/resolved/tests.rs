@@ -1,13 +1,13 @@
 use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
 use common::api::installation::AddonInstallationStatus;
 use common::catalogue::Catalogue;
-use common::catalogue::due::{Due, DueReason};
+use common::catalogue::due::{DueReason, DueVerdict};
 
 use super::*;
 use crate::inputs::Inputs;
 
 /// The only entry of an index: add-on `web` in version 1.1.0, of this id.
-fn entry(id: &str) -> Entry {
+fn entry(id: &str) -> CatalogueEntry {
     let version = AddonVersion {
         version: "1.1.0".to_owned(),
         id: id.to_owned(),
@@ -22,7 +22,7 @@ fn entry(id: &str) -> Entry {
         ..AddonCatalogueSpec::default()
     };
     let location = "index.yaml".to_owned();
-    Catalogue::of_spec(&spec, Origin::Index { location })
+    Catalogue::from_spec(&spec, Origin::Index { location })
         .entries
         .remove(0)
 }
@@ -66,7 +66,7 @@ fn a_record_names_the_version_that_was_asked_for() {
         (Some((None, None)), true, Some("1.1.0"), Some("b")),
     ] {
         let existing = before.map(|(version, id)| record(version, id));
-        let mut resolved = Resolved::new(name(), existing, entry("b"), Rules::Documented);
+        let mut resolved = Resolved::new(name(), existing, entry("b"), SelectionRules::Documented);
         if is_asked_for {
             resolved.pin();
         }
@@ -103,7 +103,7 @@ fn a_reference_that_means_the_entry_stays_as_it_is_spelled() {
     ] {
         let mut existing = record(None, None);
         existing.spec.addon_ref = before.clone();
-        let mut resolved = Resolved::new(name(), Some(existing), entry, Rules::Documented);
+        let mut resolved = Resolved::new(name(), Some(existing), entry, SelectionRules::Documented);
         if is_asked_for {
             resolved.pin();
         }
@@ -111,7 +111,12 @@ fn a_reference_that_means_the_entry_stays_as_it_is_spelled() {
         assert_eq!(*after == before, stays, "{before:?} {after:?}");
     }
     let existing = record(Some("1.0.0"), None);
-    let moved = Resolved::new(name(), Some(existing), of_catalogue, Rules::Documented);
+    let moved = Resolved::new(
+        name(),
+        Some(existing),
+        of_catalogue,
+        SelectionRules::Documented,
+    );
     let moved = moved.wanted.spec.addon_ref;
     let named = (moved.version.as_deref(), moved.catalogue);
     assert_eq!(named, (Some("1.1.0"), None), "the origin is left open");
@@ -141,12 +146,17 @@ fn a_record_is_due_when_its_spec_was_changed() {
             installed: Some(installed.clone()),
             ..AddonInstallationStatus::default()
         });
-        let mut resolved = Resolved::new(name(), Some(existing), entry(""), Rules::Documented);
+        let mut resolved = Resolved::new(
+            name(),
+            Some(existing),
+            entry(""),
+            SelectionRules::Documented,
+        );
         if keeps_spec {
             resolved.wanted.spec.target_namespace = Some("web".to_owned());
         }
         resolved.keeps_spec = keeps_spec;
-        let is_due = resolved.due(&Inputs::default(), None) != Due::No;
+        let is_due = resolved.check_due(&Inputs::default(), None) != DueVerdict::No;
         assert_eq!(is_due, due, "{keeps_spec} {observed:?}");
         assert_eq!(resolved.record().spec.target_namespace, None);
     }
@@ -177,10 +187,14 @@ fn a_record_is_due_when_its_registry_was_changed() {
         });
         let mut entry = entry("");
         entry.registry = of_catalogue.map(str::to_owned);
-        let resolved = Resolved::new(name(), Some(existing), entry, Rules::Documented);
-        let due = resolved.due(&Inputs::default(), None);
+        let resolved = Resolved::new(name(), Some(existing), entry, SelectionRules::Documented);
+        let due = resolved.check_due(&Inputs::default(), None);
         let reason = DueReason::RegistryChanged;
-        let expected = if is_due { Due::Yes { reason } } else { Due::No };
+        let expected = if is_due {
+            DueVerdict::Yes { reason }
+        } else {
+            DueVerdict::No
+        };
         assert_eq!(due, expected, "{own:?} {of_catalogue:?} {recorded:?}");
         let target = resolved.target(&Inputs::default()).registry;
         assert_eq!(target.as_deref(), own.or(of_catalogue));

@@ -2,7 +2,7 @@
 
 use addons_plan::history::StoredRevision;
 use common::api::installation::{AddonInstallation, AddonRef};
-use common::catalogue::{Entry, label};
+use common::catalogue::{CatalogueEntry, version_label};
 
 use super::RollbackError;
 use crate::choose::check_read;
@@ -16,33 +16,35 @@ impl Resolver<'_> {
     /// Returns the entry of a revision, or `None` if none was kept. In the system namespace it belongs to its catalogue. Elsewhere, authors
     /// of revisions must get neither the credentials of a catalogue nor past its policies: the entry belongs to a catalogue that lists it
     /// now, else it counts as named by the tenant. `reference` is the reference of the installation.
-    pub(super) async fn kept(
+    pub(super) async fn find_kept_entry(
         &self,
         record: &AddonInstallation,
         reference: &AddonRef,
         revision: &StoredRevision,
-    ) -> Result<Option<Entry>, OperationError> {
+    ) -> Result<Option<CatalogueEntry>, OperationError> {
         let Some(entry) = revision.entry_as_installed() else {
             return Ok(None);
         };
         let installation = name_of(record);
         if installation.namespace == self.ctx.settings().system_namespace {
-            return signature::of_today(self.ctx, entry).await.map(Some);
+            return signature::with_current_policy(self.ctx, entry)
+                .await
+                .map(Some);
         }
-        if let Some(claimed) = revision.claimed(reference)
+        if let Some(claimed) = revision.claimed_catalogues(reference)
             && self.ctx.readable_catalogues().await?.is_some()
         {
             let today = self.ctx.catalogue(&Offer::Catalogues).await?;
-            if let Some(listed) = revision.listed(reference, &today) {
+            if let Some(listed) = revision.find_listed_entry(reference, &today) {
                 return Ok(Some(listed));
             }
             check_read(&today, &entry.addon, reference.catalogue.as_deref())?;
-            if let Some(catalogue) = requiring(self.ctx, &entry, &claimed).await? {
+            if let Some(catalogue) = find_bypassed_catalogue(self.ctx, &entry, &claimed).await? {
                 let version = &entry.version;
                 return Err(RollbackError::Unlisted {
                     installation,
                     revision: revision.number,
-                    version: label(&version.version, &version.id),
+                    version: version_label(&version.version, &version.id),
                     catalogue,
                 }
                 .into());
@@ -52,16 +54,16 @@ impl Resolver<'_> {
             "revision {} of {installation}, which no catalogue lists",
             revision.number
         );
-        Ok(revision.unlisted(reference, place))
+        Ok(revision.to_unlisted_entry(reference, place))
     }
 }
 
 /// Returns the catalogue whose signature requirement an entry that it does not list would bypass.
-async fn requiring(
+async fn find_bypassed_catalogue(
     ctx: &Context,
-    entry: &Entry,
+    entry: &CatalogueEntry,
     claimed: &[&str],
 ) -> Result<Option<String>, OperationError> {
     let objects = ctx.contents().await?.objects;
-    Ok(signature::requiring(objects, &entry.addon, claimed).map(str::to_owned))
+    Ok(signature::find_requiring(objects, &entry.addon, claimed).map(str::to_owned))
 }

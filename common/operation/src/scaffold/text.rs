@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use addons_render::images::images;
+use addons_render::images::find_images;
 use addons_versions::tolerant;
 use common::api::catalogue::{AddonVersion, Method};
 use common::api::names;
@@ -29,7 +29,7 @@ pub struct Scaffold {
 
 /// What objects say about their add-on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ObjectFacts {
     /// The label `app.kubernetes.io/name`, if all objects that have it agree.
     pub name: Option<String>,
     /// The label `app.kubernetes.io/version`, if all objects that have it agree.
@@ -42,7 +42,7 @@ pub struct Told {
 
 /// Returns what the objects of a manifest say about their add-on.
 #[must_use]
-pub fn told(manifests: &[Manifest]) -> Told {
+pub fn read_object_facts(manifests: &[Manifest]) -> ObjectFacts {
     let objects = || manifests.iter().map(|manifest| &manifest.object);
     let only = |pointer: &str| {
         let texts = objects().filter_map(|object| object.pointer(pointer)?.as_str());
@@ -53,17 +53,17 @@ pub fn told(manifests: &[Manifest]) -> Told {
         }
     };
     let label = |name: &str| only(&format!("/metadata/labels/{}", name.replace('/', "~1")));
-    Told {
+    ObjectFacts {
         name: label(NAME),
         version: label(VERSION),
         namespace: only("/metadata/namespace"),
-        images: objects().flat_map(|object| images(object)).collect(),
+        images: objects().flat_map(|object| find_images(object)).collect(),
     }
 }
 
 /// Returns the name and the version in the name of a file or folder: `web` and `1.0.0` for `web-1.0.0.yaml`.
 #[must_use]
-pub fn named(location: &str) -> (&str, Option<&str>) {
+pub fn parse_file_name(location: &str) -> (&str, Option<&str>) {
     let mut parts = location.rsplit('/');
     let last = parts.find(|part| !part.is_empty()).unwrap_or("addon");
     let endings = [".yaml", ".yml", ".json", ".tgz", ".tar.gz"];
@@ -84,7 +84,7 @@ pub fn named(location: &str) -> (&str, Option<&str>) {
 
 /// Returns the text of a catalogue. Versions of one add-on are grouped, and images are comments.
 #[must_use]
-pub fn text(catalogue: &str, versions: &[Scaffold]) -> String {
+pub fn catalogue_text(catalogue: &str, versions: &[Scaffold]) -> String {
     let mut text = format!(
         "apiVersion: {}\nkind: AddonCatalogue\nmetadata:\n  name: {}\nspec:\n  addons:\n",
         names::API_VERSION,
@@ -100,12 +100,12 @@ pub fn text(catalogue: &str, versions: &[Scaffold]) -> String {
             quoted(&first.addon)
         ));
         let of_addon = versions.iter().filter(|one| one.addon == first.addon);
-        of_addon.for_each(|one| entry(&mut text, one));
+        of_addon.for_each(|one| write_entry(&mut text, one));
     }
     text
 }
 
-fn entry(text: &mut String, scaffold: &Scaffold) {
+fn write_entry(text: &mut String, scaffold: &Scaffold) {
     let version = &scaffold.version;
     text.push_str(&format!("    - version: {}\n", quoted(&version.version)));
     if let Some(namespace) = &version.default_namespace {
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use addons_admission::document;
     use common::api::catalogue::{Source, UrlSource};
-    use common::manifest::parse::{Options, parse};
+    use common::manifest::parse::{ManifestOptions, parse};
     use common::manifest::yaml::documents;
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
             ("web-2go.yaml", ("web-2go", None)),
             ("k8s-1.36.0-rc.1", ("k8s", Some("1.36.0-rc.1"))),
         ] {
-            assert_eq!(named(location), expected, "{location}");
+            assert_eq!(parse_file_name(location), expected, "{location}");
         }
     }
 
@@ -215,8 +215,8 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: b, labels: {app.kubernetes.io/name: shipper}}
 ";
-        let parsed = parse(manifest.as_bytes(), "a.yaml", &Options::default()).unwrap();
-        let told = told(&parsed.manifests);
+        let parsed = parse(manifest.as_bytes(), "a.yaml", &ManifestOptions::default()).unwrap();
+        let told = read_object_facts(&parsed.manifests);
         assert_eq!(told.name.as_deref(), Some("shipper"));
         assert_eq!(told.version.as_deref(), Some("1.4.0"));
         assert_eq!(told.namespace.as_deref(), Some("logging"));
@@ -241,7 +241,7 @@ metadata: {name: b, labels: {app.kubernetes.io/name: shipper}}
             },
             images: BTreeSet::from(["a:1\nb: c".to_owned()]),
         };
-        let text = text(
+        let text = catalogue_text(
             "1",
             &[scaffold("1.0", "a b: c.yaml"), scaffold("1.10", "x.yaml")],
         );

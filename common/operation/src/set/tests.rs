@@ -14,8 +14,8 @@ fn long(more: &str) -> String {
 }
 
 fn names(text: &str) -> Result<Vec<String>, String> {
-    let read =
-        read(text.as_bytes(), "set.yaml", "kubectl-addons").map_err(|error| error.to_string())?;
+    let read = read_set(text.as_bytes(), "set.yaml", "kubectl-addons")
+        .map_err(|error| error.to_string())?;
     Ok(read
         .into_iter()
         .map(|one| one.metadata.name.unwrap())

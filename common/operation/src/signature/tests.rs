@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn entry(hash: Option<String>) -> Entry {
+fn entry(hash: Option<String>) -> CatalogueEntry {
     let version = AddonVersion {
         version: "1.0.0".to_owned(),
         manifest_hash: hash,
@@ -25,7 +25,7 @@ fn entry(hash: Option<String>) -> Entry {
         ..AddonCatalogueSpec::default()
     };
     let location = "index.yaml".to_owned();
-    let mut catalogue = Catalogue::of_spec(&spec, Origin::Index { location });
+    let mut catalogue = Catalogue::from_spec(&spec, Origin::Index { location });
     catalogue.entries.remove(0)
 }
 
@@ -33,9 +33,9 @@ fn entry(hash: Option<String>) -> Entry {
 fn only_a_sha256_stands_for_a_signature() {
     for (digits, expected) in [(32, false), (40, false), (64, true)] {
         let entry = entry(Some("a".repeat(digits)));
-        assert_eq!(pinned(&entry).is_some(), expected, "{digits}");
+        assert_eq!(pinned_sha256(&entry).is_some(), expected, "{digits}");
     }
-    assert_eq!(pinned(&entry(None)), None);
+    assert_eq!(pinned_sha256(&entry(None)), None);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_a_catalogue_does_not_list_does_not_get_around_its_policy() {
     ];
     for (addon, claimed, expected) in cases {
         assert_eq!(
-            requiring(&all, addon, claimed),
+            find_requiring(&all, addon, claimed),
             expected,
             "{addon} {claimed:?}"
         );
@@ -102,8 +102,8 @@ fn key_today(object: &AddonCatalogue, kept: &str) -> Option<String> {
     let addons = json!([{"name": "web", "versions": [version(kept, Some("former"))]}]);
     let spec: AddonCatalogueSpec = serde_json::from_value(json!({"addons": addons})).unwrap();
     let location = "index.yaml".to_owned();
-    let mut entries = Catalogue::of_spec(&spec, Origin::Index { location }).entries;
-    let judged = judged_by(object, entries.remove(0));
+    let mut entries = Catalogue::from_spec(&spec, Origin::Index { location }).entries;
+    let judged = apply_policy(object, entries.remove(0));
     judged.signature?.key.clone()
 }
 
@@ -117,7 +117,7 @@ fn what_a_version_brings_along_does_not_replace_the_policy_of_the_object() {
         let mut object = merged(Some("own"));
         let policy = object.spec.signature.as_mut().unwrap();
         policy.required = required;
-        requiring(&[object], "web", &[]).is_some()
+        find_requiring(&[object], "web", &[]).is_some()
     };
     assert!(requires(true) && !requires(false));
 }

@@ -3,18 +3,18 @@
 use std::io::ErrorKind;
 
 use addons_helm::HelmError;
-use addons_render::hooks::{self, LeftOut, Occasion};
+use addons_render::hooks::{self, Occasion, OmittedObject};
 use addons_render::package::Package;
-use addons_render::text::{self, Text};
+use addons_render::text::{self, RenderedText};
 use addons_sources::url::UrlError;
 use addons_sources::{SourceError, archive};
 use common::api::catalogue::{Method, SourceKind};
-use common::catalogue::Entry;
-use common::catalogue::local::of_this_machine;
+use common::catalogue::CatalogueEntry;
+use common::catalogue::local::local_location;
 use common::manifest::digest::HashError;
-use common::manifest::parse::{ManifestError, Options};
+use common::manifest::parse::{ManifestError, ManifestOptions};
 
-use super::Sources;
+use super::SourceScope;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::fetch;
@@ -36,19 +36,23 @@ pub(super) struct Flaw {
 }
 
 /// Returns the flaws that an installation of an entry would find, whatever the cluster and the values are.
-pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec<Flaw> {
+pub(super) async fn find_flaws(
+    ctx: &Context,
+    entry: &CatalogueEntry,
+    sources: SourceScope,
+) -> Vec<Flaw> {
     // A rule reports sources with no kind or with several.
     let Ok(kind) = entry.version.source.kind() else {
         return Vec::new();
     };
     let base = entry.base_url.as_deref().unwrap_or_default();
     let is_inline = matches!(kind, SourceKind::Inline(_));
-    let is_local = match of_this_machine(&entry.version.source, base) {
+    let is_local = match local_location(&entry.version.source, base) {
         Ok(location) => is_inline || location.is_some(),
         // A location that cannot be resolved is not a server.
         Err(_) => true,
     };
-    if !is_local && sources == Sources::Local {
+    if !is_local && sources == SourceScope::Local {
         return Vec::new();
     }
     let (field, written) = match kind {
@@ -64,10 +68,10 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
         message,
         is_warning: false,
     };
-    let resolved = render::uninstalled(ctx, entry);
+    let resolved = render::resolve_uninstalled(ctx, entry);
     let verified = match fetch::package(ctx, &resolved).await {
         Ok(verified) => verified,
-        Err(error) => return of_fetch(&error, flaw).into_iter().collect(),
+        Err(error) => return fetch_flaw(&error, flaw).into_iter().collect(),
     };
     let fetched = verified.fetched;
     let location = written.unwrap_or(&fetched.location);
@@ -82,22 +86,22 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
     let mut left_out = Vec::new();
     let found = match method {
         Method::Manifest => {
-            let options = Options {
+            let options = ManifestOptions {
                 duplicate_keys: ctx.duplicate_keys(),
-                ..Options::default()
+                ..ManifestOptions::default()
             };
-            let text = Text::plain(package);
-            if let Ok(parsed) = text.objects(location, &options) {
-                let kept = hooks::of_occasion(parsed.manifests, Occasion::Install, method);
-                left_out.extend(kept.left_out.iter().map(of_left_out));
+            let text = RenderedText::from_manifests(package);
+            if let Ok(parsed) = text.parse_objects(location, &options) {
+                let kept = hooks::select_for_occasion(parsed.manifests, Occasion::Install, method);
+                left_out.extend(kept.left_out.iter().map(left_out_message));
             }
-            text.mistakes(location, &options)
+            text.find_mistakes(location, &options)
                 .iter()
-                .map(of_manifest)
+                .map(manifest_message)
                 .collect()
         }
-        Method::GoTemplate => of_templates(&package, location),
-        Method::Helm => of_chart(&package),
+        Method::GoTemplate => check_templates(&package, location),
+        Method::Helm => check_chart(&package),
     };
     let mistakes = found.into_iter().map(|found| (found, false));
     let all = mistakes.chain(left_out.into_iter().map(|found| (found, true)));
@@ -105,7 +109,7 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
         inside: inside.filter(|_| is_inline),
         message: match inside {
             Some(_) if !is_inline => message,
-            _ => without_place(message, is_inline),
+            _ => strip_place(message, is_inline),
         },
         is_warning,
         ..flaw(String::new())
@@ -114,7 +118,7 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
 }
 
 /// Removes the place from a message about an inline text.
-fn without_place(message: String, is_inline: bool) -> String {
+fn strip_place(message: String, is_inline: bool) -> String {
     let rest = message.strip_prefix(INLINE).filter(|_| is_inline);
     let rest = rest.and_then(|rest| {
         let rest = rest.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
@@ -124,9 +128,9 @@ fn without_place(message: String, is_inline: bool) -> String {
 }
 
 /// The line and column in a file, and a message, which names the place as well.
-type Found = (Option<(usize, usize)>, String);
+type LocatedMessage = (Option<(usize, usize)>, String);
 
-fn of_fetch(error: &OperationError, flaw: impl Fn(String) -> Flaw) -> Option<Flaw> {
+fn fetch_flaw(error: &OperationError, flaw: impl Fn(String) -> Flaw) -> Option<Flaw> {
     let root = error.root();
     let of_hash = |message: String| Flaw {
         field: "manifestHash".to_owned(),
@@ -142,7 +146,7 @@ fn of_fetch(error: &OperationError, flaw: impl Fn(String) -> Flaw) -> Option<Fla
         }
         OperationError::Source(source) => {
             let message = match &**source {
-                SourceError::Url(error) => of_url(error),
+                SourceError::Url(error) => missing_file_message(error),
                 _ => None,
             };
             flaw(message.unwrap_or_else(|| root.chain()))
@@ -152,7 +156,7 @@ fn of_fetch(error: &OperationError, flaw: impl Fn(String) -> Flaw) -> Option<Fla
 }
 
 /// Returns a message for a file that does not exist.
-pub(super) fn of_url(error: &UrlError) -> Option<String> {
+pub(super) fn missing_file_message(error: &UrlError) -> Option<String> {
     match error {
         UrlError::File { location, source } if source.kind() == ErrorKind::NotFound => {
             Some(format!("there is no file {location}"))
@@ -161,7 +165,7 @@ pub(super) fn of_url(error: &UrlError) -> Option<String> {
     }
 }
 
-fn of_manifest(error: &ManifestError) -> Found {
+fn manifest_message(error: &ManifestError) -> LocatedMessage {
     let place = error.place().filter(|place| place.line > 0);
     let inside = place.map(|place| (place.line, place.column.max(1)));
     let mut message = error.to_string();
@@ -172,15 +176,15 @@ fn of_manifest(error: &ManifestError) -> Found {
 }
 
 /// Returns a message for an object that no installation applies.
-fn of_left_out(left_out: &LeftOut) -> Found {
+fn left_out_message(left_out: &OmittedObject) -> LocatedMessage {
     let line = left_out.place.line;
     let inside = (line > 0).then_some((line, left_out.place.column.max(1)));
     (inside, left_out.to_string())
 }
 
-fn of_templates(package: &Package, location: &str) -> Vec<Found> {
+fn check_templates(package: &Package, location: &str) -> Vec<LocatedMessage> {
     let invalid = text::invalid_templates(package, location).into_iter();
-    let mut found: Vec<Found> = invalid
+    let mut found: Vec<LocatedMessage> = invalid
         .map(|(place, problem)| {
             let inside = (place.line > 0).then_some((place.line, place.column));
             (inside, format!("{place}: {problem}"))
@@ -192,12 +196,12 @@ fn of_templates(package: &Package, location: &str) -> Vec<Found> {
     found
 }
 
-fn of_chart(package: &Package) -> Vec<Found> {
-    let chart = addons_helm::files(package).and_then(|files| {
-        let chart = addons_helm::chart(&files)?;
+fn check_chart(package: &Package) -> Vec<LocatedMessage> {
+    let chart = addons_helm::chart_files(package).and_then(|files| {
+        let chart = addons_helm::read_chart(&files)?;
         let archived = archive::archived_charts(&files);
         chart
-            .missing(&files, &archived)
+            .missing_dependencies(&files, &archived)
             .map(drop)
             .map_err(HelmError::Chart)
     });

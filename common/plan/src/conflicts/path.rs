@@ -11,7 +11,7 @@ use common::entrance;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum PathStep {
     Key(String),
     Index(usize),
 }
@@ -20,10 +20,10 @@ enum Place {
 #[must_use]
 pub fn get<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
     let mut value = object;
-    for place in places(object, field)? {
+    for place in resolve(object, field)? {
         value = match place {
-            Place::Key(key) => value.get(key)?,
-            Place::Index(index) => value.get(index)?,
+            PathStep::Key(key) => value.get(key)?,
+            PathStep::Index(index) => value.get(index)?,
         };
     }
     Some(value)
@@ -31,7 +31,7 @@ pub fn get<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
 
 /// Removes the value at a path; returns whether it existed.
 pub fn remove(object: &mut Value, field: &str) -> bool {
-    let Some(mut places) = places(object, field) else {
+    let Some(mut places) = resolve(object, field) else {
         return false;
     };
     let Some(last) = places.pop() else {
@@ -40,8 +40,8 @@ pub fn remove(object: &mut Value, field: &str) -> bool {
     let mut value = object;
     for place in places {
         let next = match place {
-            Place::Key(key) => value.get_mut(key),
-            Place::Index(index) => value.get_mut(index),
+            PathStep::Key(key) => value.get_mut(key),
+            PathStep::Index(index) => value.get_mut(index),
         };
         match next {
             Some(next) => value = next,
@@ -49,8 +49,8 @@ pub fn remove(object: &mut Value, field: &str) -> bool {
         }
     }
     match (value, last) {
-        (Value::Object(fields), Place::Key(key)) => fields.remove(&key).is_some(),
-        (Value::Array(items), Place::Index(index)) if index < items.len() => {
+        (Value::Object(fields), PathStep::Key(key)) => fields.remove(&key).is_some(),
+        (Value::Array(items), PathStep::Index(index)) if index < items.len() => {
             items.remove(index);
             true
         }
@@ -97,15 +97,15 @@ pub fn split(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-fn places(object: &Value, field: &str) -> Option<Vec<Place>> {
+fn resolve(object: &Value, field: &str) -> Option<Vec<PathStep>> {
     let field = field.strip_prefix('.').unwrap_or(field);
-    let mut places = find(object, &format!(".{field}"))?;
+    let mut places = find_steps(object, &format!(".{field}"))?;
     places.reverse();
     Some(places)
 }
 
 /// Resolves the path `rest` in `value`, last step first. The recursion ends with the object.
-fn find(value: &Value, rest: &str) -> Option<Vec<Place>> {
+fn find_steps(value: &Value, rest: &str) -> Option<Vec<PathStep>> {
     if rest.is_empty() {
         return Some(Vec::new());
     }
@@ -123,16 +123,16 @@ fn find(value: &Value, rest: &str) -> Option<Vec<Place>> {
             // Longest key first: `data.a.yaml` is the key `a.yaml` rather than `yaml` in `a`.
             found.sort_by_key(|(key, ..)| Reverse(key.len()));
             found.into_iter().find_map(|(key, value, after)| {
-                let mut places = find(value, after)?;
-                places.push(Place::Key(key.clone()));
+                let mut places = find_steps(value, after)?;
+                places.push(PathStep::Key(key.clone()));
                 Some(places)
             })
         }
         Value::Array(items) => {
             let (selector, after) = selector(rest)?;
             let index = position(items, selector)?;
-            let mut places = find(items.get(index)?, after)?;
-            places.push(Place::Index(index));
+            let mut places = find_steps(items.get(index)?, after)?;
+            places.push(PathStep::Index(index));
             Some(places)
         }
         _ => None,

@@ -6,16 +6,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Change, Comparison, Impossible};
+use super::{CrdComparison, ImpossibleChange, SchemaChange};
 use crate::{InstallationPlan, Verb};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::values::mask::Mask;
+use common::values::mask::SecretMask;
 
 /// The maximum number of objects to list by name.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 /// The maximum number of harmless changes of one CRD to list.
-const LISTED: usize = 3;
+const MAX_LISTED: usize = 3;
 
 /// The effect of a changed CRD on the live objects of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,13 +26,13 @@ pub struct Breakage {
     /// Kind of its objects.
     pub kind: String,
     /// Changes that the API server refuses, whatever the user accepts.
-    pub impossible: Vec<Impossible>,
+    pub impossible: Vec<ImpossibleChange>,
     /// Changes that break live objects, or may break objects that were not read, as sentences.
     pub changes: Vec<String>,
     /// Objects that lose data.
-    pub loses: Hurt,
+    pub loses: AffectedObjects,
     /// Objects that become invalid but lose no data.
-    pub invalid: Hurt,
+    pub invalid: AffectedObjects,
     /// Why some live objects could not be read. It is then unknown whether they break.
     pub unseen: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct Breakage {
 /// Affected objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Hurt {
+pub struct AffectedObjects {
     /// The first names, as `namespace/name`, sorted.
     pub names: Vec<String>,
     /// Their total number.
@@ -58,7 +58,7 @@ pub enum BreakageError {
         /// The operation that was planned.
         verb: Verb,
         /// The CRDs, and the changes that the API server refuses.
-        reasons: Vec<(ObjectKey, Impossible)>,
+        reasons: Vec<(ObjectKey, ImpossibleChange)>,
     },
     /// Live objects would break, and the user did not accept this.
     #[error("the {} of {} would {harm}", noun(*verb), installation.name)]
@@ -74,38 +74,38 @@ pub enum BreakageError {
 
 /// Checks live objects, page by page, against the changes of one CRD.
 #[derive(Debug)]
-pub struct Scan {
-    comparison: Comparison,
+pub struct ObjectScan {
+    comparison: CrdComparison,
     /// How many objects each change breaks.
     counts: Vec<usize>,
     loses: BTreeSet<String>,
     invalid: BTreeSet<String>,
-    seen: usize,
-    more: bool,
+    object_count: usize,
+    has_more: bool,
 }
 
-impl Scan {
+impl ObjectScan {
     /// Starts a scan without objects.
     #[must_use]
-    pub fn new(comparison: Comparison) -> Self {
+    pub fn new(comparison: CrdComparison) -> Self {
         Self {
             counts: vec![0; comparison.changes.len()],
             comparison,
             loses: BTreeSet::new(),
             invalid: BTreeSet::new(),
-            seen: 0,
-            more: false,
+            object_count: 0,
+            has_more: false,
         }
     }
 
     /// Checks objects that were read in `version`.
-    pub fn judge(&mut self, version: &str, objects: &[Value]) {
-        self.seen = self.seen.saturating_add(objects.len());
+    pub fn check_objects(&mut self, version: &str, objects: &[Value]) {
+        self.object_count = self.object_count.saturating_add(objects.len());
         for object in objects {
             for (change, count) in self.comparison.changes.iter().zip(&mut self.counts) {
                 if change.version == version && change.breaks(object) {
                     *count += 1;
-                    let hurt = if change.loses() {
+                    let hurt = if change.loses_data() {
                         &mut self.loses
                     } else {
                         &mut self.invalid
@@ -117,8 +117,8 @@ impl Scan {
     }
 
     /// Records that not all objects were read: it is unknown whether the others break.
-    pub fn there_are_more(&mut self) {
-        self.more = true;
+    pub fn mark_incomplete(&mut self) {
+        self.has_more = true;
     }
 
     /// Returns the breakage, if any, and warnings about all other changes. `unseen` says why objects could not be read.
@@ -128,16 +128,19 @@ impl Scan {
         let more = || {
             format!(
                 "there are more of them than the {} that were read",
-                self.seen
+                self.object_count
             )
         };
-        let unseen = unseen.or_else(|| self.more.then(more));
+        let unseen = unseen.or_else(|| self.has_more.then(more));
         let (mut changes, mut harmless) = (Vec::new(), Vec::new());
         for (change, count) in self.comparison.changes.iter().zip(&self.counts) {
             match count {
                 0 if unseen.is_some() => changes.push(change.to_string()),
-                0 => harmless.push(format!("{definition}: {change}, {}", change.harmless())),
-                count => changes.push(format!("{change}, {}", self.counted(change, *count))),
+                0 => harmless.push(format!(
+                    "{definition}: {change}, {}",
+                    change.describe_harmless()
+                )),
+                count => changes.push(format!("{change}, {}", self.describe_count(change, *count))),
             }
         }
         let mut warnings = first_lines(definition, harmless);
@@ -152,23 +155,23 @@ impl Scan {
             definition: definition.clone(),
             kind: self.comparison.kind.clone(),
             changes,
-            invalid: Hurt::of(self.invalid.difference(&self.loses)),
-            loses: Hurt::of(&self.loses),
+            invalid: AffectedObjects::from_names(self.invalid.difference(&self.loses)),
+            loses: AffectedObjects::from_names(&self.loses),
             unseen: unseen.filter(|_| !self.comparison.changes.is_empty()),
             impossible: self.comparison.impossible,
         };
-        (Some(breakage).filter(Breakage::is_one), warnings)
+        (Some(breakage).filter(Breakage::has_effect), warnings)
     }
 
-    fn counted(&self, change: &Change, count: usize) -> String {
-        let least = if self.more { "at least " } else { "" };
+    fn describe_count(&self, change: &SchemaChange, count: usize) -> String {
+        let least = if self.has_more { "at least " } else { "" };
         let objects = if count == 1 { "object" } else { "objects" };
-        change.breaking(&format!("{least}{count} live {objects}"), count)
+        change.describe_breaking(&format!("{least}{count} live {objects}"), count)
     }
 }
 
 impl Breakage {
-    fn is_one(&self) -> bool {
+    fn has_effect(&self) -> bool {
         !self.impossible.is_empty() || !self.changes.is_empty() || self.unseen.is_some()
     }
 
@@ -187,17 +190,17 @@ impl Breakage {
 
     /// Returns the breakage with values of Secrets masked.
     #[must_use]
-    pub fn masked(mut self, mask: &Mask) -> Self {
-        let impossible = self.impossible.iter_mut().flat_map(Impossible::texts);
+    pub fn masked(mut self, mask: &SecretMask) -> Self {
+        let impossible = self.impossible.iter_mut().flat_map(ImpossibleChange::texts);
         let texts = impossible.chain(&mut self.changes);
         for text in texts.chain(&mut self.unseen) {
-            *text = mask.text(text);
+            *text = mask.mask_text(text);
         }
         self
     }
 
-    pub(super) fn harm(&self) -> Vec<String> {
-        let kind = |count| counted(count, &self.kind);
+    pub(super) fn describe_harm(&self) -> Vec<String> {
+        let kind = |count| count_kind(count, &self.kind);
         let mut harm = Vec::new();
         if self.loses.count > 0 {
             let lost = &self.loses;
@@ -214,17 +217,17 @@ impl Breakage {
     }
 }
 
-impl Hurt {
-    fn of<'a>(names: impl IntoIterator<Item = &'a String>) -> Self {
+impl AffectedObjects {
+    fn from_names<'a>(names: impl IntoIterator<Item = &'a String>) -> Self {
         let names: Vec<&String> = names.into_iter().collect();
         Self {
             count: names.len(),
-            names: names.into_iter().take(NAMED).cloned().collect(),
+            names: names.into_iter().take(MAX_NAMED).cloned().collect(),
         }
     }
 }
 
-impl fmt::Display for Hurt {
+impl fmt::Display for AffectedObjects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names.join(", "))?;
         if self.count > self.names.len() {
@@ -253,7 +256,11 @@ impl InstallationPlan {
                 reasons,
             });
         }
-        let harm: Vec<String> = self.breakages.iter().flat_map(Breakage::harm).collect();
+        let harm: Vec<String> = self
+            .breakages
+            .iter()
+            .flat_map(Breakage::describe_harm)
+            .collect();
         if accepted || harm.is_empty() {
             return Ok(());
         }
@@ -276,7 +283,7 @@ fn noun(verb: Verb) -> &'static str {
     }
 }
 
-fn joined(reasons: &[(ObjectKey, Impossible)]) -> String {
+fn joined(reasons: &[(ObjectKey, ImpossibleChange)]) -> String {
     let reasons = reasons.iter();
     let reasons = reasons.map(|(definition, reason)| format!("{definition}: {reason}"));
     reasons.collect::<Vec<_>>().join("; ")
@@ -284,8 +291,8 @@ fn joined(reasons: &[(ObjectKey, Impossible)]) -> String {
 
 /// Keeps the first few lines, and counts the others.
 fn first_lines(definition: &ObjectKey, mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(LISTED);
-    lines.truncate(LISTED);
+    let more = lines.len().saturating_sub(MAX_LISTED);
+    lines.truncate(MAX_LISTED);
     if more > 0 {
         let changes = if more == 1 { "change" } else { "changes" };
         lines.push(format!("{definition}: and {more} more such {changes}"));
@@ -303,7 +310,7 @@ fn name_of(object: &Value) -> String {
 }
 
 /// `1 Certificate`, `3 Policies`.
-pub(crate) fn counted(count: usize, kind: &str) -> String {
+pub(crate) fn count_kind(count: usize, kind: &str) -> String {
     match count {
         1 => format!("1 {kind}"),
         count => format!("{count} {}", plural(kind)),

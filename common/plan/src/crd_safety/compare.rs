@@ -4,34 +4,34 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::What;
-use super::object::{Path, Segment};
-use super::rule::{self, Rule};
-use common::shorten::shortened;
+use super::SchemaEffect;
+use super::object::{SchemaPath, SchemaSegment};
+use super::rule::{self, SchemaRule};
+use common::shorten::shorten;
 
 /// The maximum depth. The API server's own limit for nested schemas is far lower.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 /// Fields that every object may have, whatever its schema says.
 const IMPLICIT: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// The longest rule that a message shows in full, in characters.
-pub(super) const LONGEST_RULE: usize = 120;
+pub(super) const MAX_RULE_LENGTH: usize = 120;
 
 /// The changes that were found, each with its path.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) changes: Vec<(Path, What)>,
-    pub(super) unjudged: Vec<(Path, String)>,
+pub(super) struct SchemaChanges {
+    pub(super) changes: Vec<(SchemaPath, SchemaEffect)>,
+    pub(super) unjudged: Vec<(SchemaPath, String)>,
 }
 
 /// Compares the schemas of whole objects. If there is no live schema, everything was allowed.
-pub(super) fn compare(live: Option<&Value>, wanted: &Value) -> Found {
-    let mut found = Found::default();
-    found.node(live, wanted, &Path::default(), 0);
+pub(super) fn compare(live: Option<&Value>, wanted: &Value) -> SchemaChanges {
+    let mut found = SchemaChanges::default();
+    found.compare_node(live, wanted, &SchemaPath::default(), 0);
     found
 }
 
 /// How a schema treats fields that it does not name.
-enum Others<'a> {
+enum UnnamedFields<'a> {
     /// The API server drops them.
     Dropped,
     /// They may have any value.
@@ -40,37 +40,43 @@ enum Others<'a> {
     Fit(&'a Value),
 }
 
-impl Found {
-    fn node(&mut self, live: Option<&Value>, wanted: &Value, path: &Path, depth: usize) {
-        if depth > DEEPEST || live == Some(wanted) {
+impl SchemaChanges {
+    fn compare_node(
+        &mut self,
+        live: Option<&Value>,
+        wanted: &Value,
+        path: &SchemaPath,
+        depth: usize,
+    ) {
+        if depth > MAX_DEPTH || live == Some(wanted) {
             return;
         }
-        self.rules(live, wanted, path);
-        self.fields(live, wanted, path, depth);
+        self.compare_rules(live, wanted, path);
+        self.compare_fields(live, wanted, path, depth);
         match (live, wanted.get("items")) {
             (_, None) => {}
             (None, Some(items)) => {
-                self.node(None, items, &path.with(Segment::Items), depth + 1);
+                self.compare_node(None, items, &path.with(SchemaSegment::Items), depth + 1);
             }
             (Some(live), Some(items)) => {
-                self.node(
+                self.compare_node(
                     live.get("items"),
                     items,
-                    &path.with(Segment::Items),
+                    &path.with(SchemaSegment::Items),
                     depth + 1,
                 );
             }
         }
     }
 
-    fn rules(&mut self, live: Option<&Value>, wanted: &Value, path: &Path) {
-        let old = live.map(rule::of).unwrap_or_default();
-        for rule in rule::of(wanted) {
+    fn compare_rules(&mut self, live: Option<&Value>, wanted: &Value, path: &SchemaPath) {
+        let old = live.map(rule::parse_rules).unwrap_or_default();
+        for rule in rule::parse_rules(wanted) {
             if old.iter().any(|old| old.implies(&rule)) || is_always_object(&rule, path) {
                 continue;
             }
-            if rule.is_judged() {
-                self.changes.push((path.clone(), What::Rule(rule)));
+            if rule.can_check() {
+                self.changes.push((path.clone(), SchemaEffect::Rule(rule)));
             } else {
                 let words = format!("{rule}, which cannot be judged from here");
                 self.unjudged.push((path.clone(), words));
@@ -78,52 +84,73 @@ impl Found {
         }
         let old: Vec<&str> = live.into_iter().flat_map(validations).collect();
         for rule in validations(wanted).filter(|rule| !old.contains(rule)) {
-            let text = shortened(rule.to_owned(), LONGEST_RULE);
+            let text = shorten(rule.to_owned(), MAX_RULE_LENGTH);
             let words = format!("gets a rule that cannot be judged from here: {text}");
             self.unjudged.push((path.clone(), words));
         }
     }
 
-    fn fields(&mut self, live: Option<&Value>, wanted: &Value, path: &Path, depth: usize) {
-        let is_whole = *path == Path::default() || flag(wanted, "x-kubernetes-embedded-resource");
+    fn compare_fields(
+        &mut self,
+        live: Option<&Value>,
+        wanted: &Value,
+        path: &SchemaPath,
+        depth: usize,
+    ) {
+        let is_whole =
+            *path == SchemaPath::default() || flag(wanted, "x-kubernetes-embedded-resource");
         let is_implicit = |name: &str| is_whole && IMPLICIT.contains(&name);
         let old = live.map(properties).unwrap_or_default();
         let new = properties(wanted);
-        let (old_others, new_others) = (live.map_or(Others::Anything, others), others(wanted));
+        let (old_others, new_others) = (
+            live.map_or(UnnamedFields::Anything, unnamed_fields),
+            unnamed_fields(wanted),
+        );
         for (name, schema) in old
             .iter()
             .filter(|(name, _)| !new.contains_key(*name) && !is_implicit(name))
         {
             let path = path.field(name);
             match new_others {
-                Others::Dropped => self.changes.push((path, What::Removed)),
-                Others::Anything => {}
-                Others::Fit(wanted) => self.node(Some(schema), wanted, &path, depth + 1),
+                UnnamedFields::Dropped => self.changes.push((path, SchemaEffect::Removed)),
+                UnnamedFields::Anything => {}
+                UnnamedFields::Fit(wanted) => {
+                    self.compare_node(Some(schema), wanted, &path, depth + 1)
+                }
             }
         }
         for (name, schema) in new.iter().filter(|(name, _)| !is_implicit(name)) {
             let path = path.field(name);
             match (old.get(name), &old_others) {
-                (Some(old), _) => self.node(Some(old), schema, &path, depth + 1),
-                (None, Others::Dropped) => {}
-                (None, Others::Anything) => self.node(None, schema, &path, depth + 1),
-                (None, Others::Fit(old)) => self.node(Some(old), schema, &path, depth + 1),
+                (Some(old), _) => self.compare_node(Some(old), schema, &path, depth + 1),
+                (None, UnnamedFields::Dropped) => {}
+                (None, UnnamedFields::Anything) => {
+                    self.compare_node(None, schema, &path, depth + 1)
+                }
+                (None, UnnamedFields::Fit(old)) => {
+                    self.compare_node(Some(old), schema, &path, depth + 1)
+                }
             }
         }
-        let values = path.with(Segment::Values);
+        let values = path.with(SchemaSegment::Values);
         match (old_others, new_others) {
-            (Others::Dropped, _) | (_, Others::Anything) => {}
+            (UnnamedFields::Dropped, _) | (_, UnnamedFields::Anything) => {}
             // Only objects have fields: a schema for a string drops nothing.
-            (_, Others::Dropped) if text(wanted, "type") == Some("object") => {
+            (_, UnnamedFields::Dropped) if text(wanted, "type") == Some("object") => {
                 let named = new.keys().map(|name| (*name).to_owned());
                 let implicit = IMPLICIT.iter().filter(|_| is_whole);
                 let named = named.chain(implicit.map(|name| (*name).to_owned()));
                 let named = named.collect();
-                self.changes.push((path.clone(), What::Unnamed { named }));
+                self.changes
+                    .push((path.clone(), SchemaEffect::Unnamed { named }));
             }
-            (_, Others::Dropped) => {}
-            (Others::Anything, Others::Fit(new)) => self.node(None, new, &values, depth + 1),
-            (Others::Fit(old), Others::Fit(new)) => self.node(Some(old), new, &values, depth + 1),
+            (_, UnnamedFields::Dropped) => {}
+            (UnnamedFields::Anything, UnnamedFields::Fit(new)) => {
+                self.compare_node(None, new, &values, depth + 1)
+            }
+            (UnnamedFields::Fit(old), UnnamedFields::Fit(new)) => {
+                self.compare_node(Some(old), new, &values, depth + 1)
+            }
         }
         let was_required: Vec<&str> = live.into_iter().flat_map(required).collect();
         for name in required(wanted).filter(|name| !was_required.contains(name)) {
@@ -132,14 +159,15 @@ impl Found {
                 .get(name)
                 .is_some_and(|schema| schema.get("default").is_some());
             if !has_default && !is_implicit(name) {
-                self.changes.push((path.field(name), What::Required));
+                self.changes
+                    .push((path.field(name), SchemaEffect::Required));
             }
         }
     }
 }
 
-fn is_always_object(rule: &Rule, path: &Path) -> bool {
-    *path == Path::default() && rule.is_of_type()
+fn is_always_object(rule: &SchemaRule, path: &SchemaPath) -> bool {
+    *path == SchemaPath::default() && rule.demands_type()
 }
 
 fn properties(schema: &Value) -> BTreeMap<&str, &Value> {
@@ -163,12 +191,12 @@ fn validations(schema: &Value) -> impl Iterator<Item = &str> {
     rules.filter_map(|rule| rule.get("rule")?.as_str())
 }
 
-fn others(schema: &Value) -> Others<'_> {
+fn unnamed_fields(schema: &Value) -> UnnamedFields<'_> {
     match schema.get("additionalProperties") {
-        _ if flag(schema, "x-kubernetes-preserve-unknown-fields") => Others::Anything,
-        Some(Value::Bool(true)) => Others::Anything,
-        Some(schema) if schema.is_object() => Others::Fit(schema),
-        _ => Others::Dropped,
+        _ if flag(schema, "x-kubernetes-preserve-unknown-fields") => UnnamedFields::Anything,
+        Some(Value::Bool(true)) => UnnamedFields::Anything,
+        Some(schema) if schema.is_object() => UnnamedFields::Fit(schema),
+        _ => UnnamedFields::Dropped,
     }
 }
 

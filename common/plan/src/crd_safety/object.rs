@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Segment {
+pub(super) enum SchemaSegment {
     /// A named field.
     Field(String),
     /// Every item of a list.
@@ -17,11 +17,11 @@ pub(super) enum Segment {
 
 /// A path from the root of an object. Displayed as `field spec.rules[*].host`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Path(Vec<Segment>);
+pub(super) struct SchemaPath(Vec<SchemaSegment>);
 
-impl Path {
+impl SchemaPath {
     /// Appends a step.
-    pub(super) fn with(&self, segment: Segment) -> Self {
+    pub(super) fn with(&self, segment: SchemaSegment) -> Self {
         let mut path = self.clone();
         path.0.push(segment);
         path
@@ -29,46 +29,46 @@ impl Path {
 
     /// Appends a field.
     pub(super) fn field(&self, name: &str) -> Self {
-        self.with(Segment::Field(name.to_owned()))
+        self.with(SchemaSegment::Field(name.to_owned()))
     }
 
     /// Whether the path is the field `name` of the root, or below it.
     pub(super) fn is_under(&self, name: &str) -> bool {
-        matches!(self.0.first(), Some(Segment::Field(first)) if first == name)
+        matches!(self.0.first(), Some(SchemaSegment::Field(first)) if first == name)
     }
 
     /// Returns the parent path and the name of the field. Returns `None` for the root, and for items and values.
     pub(super) fn parent(&self) -> Option<(Self, &str)> {
         match self.0.split_last() {
-            Some((Segment::Field(name), rest)) => Some((Self(rest.to_vec()), name)),
+            Some((SchemaSegment::Field(name), rest)) => Some((Self(rest.to_vec()), name)),
             _ => None,
         }
     }
 
     /// Whether `is` holds for any value at this path. A missing value does not count.
-    pub(super) fn any(&self, object: &Value, is: &dyn Fn(&Value) -> bool) -> bool {
+    pub(super) fn any_value(&self, object: &Value, is: &dyn Fn(&Value) -> bool) -> bool {
         any(object, &self.0, is)
     }
 }
 
-fn any(value: &Value, path: &[Segment], is: &dyn Fn(&Value) -> bool) -> bool {
+fn any(value: &Value, path: &[SchemaSegment], is: &dyn Fn(&Value) -> bool) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return is(value);
     };
     match first {
-        Segment::Field(name) => value.get(name).is_some_and(|value| any(value, rest, is)),
-        Segment::Items => {
+        SchemaSegment::Field(name) => value.get(name).is_some_and(|value| any(value, rest, is)),
+        SchemaSegment::Items => {
             let items = value.as_array().into_iter().flatten();
             items.into_iter().any(|value| any(value, rest, is))
         }
-        Segment::Values => {
+        SchemaSegment::Values => {
             let fields = value.as_object().into_iter().flatten();
             fields.into_iter().any(|(_, value)| any(value, rest, is))
         }
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for SchemaPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("the object");
@@ -76,9 +76,9 @@ impl fmt::Display for Path {
         f.write_str("field ")?;
         for (i, segment) in self.0.iter().enumerate() {
             match segment {
-                Segment::Field(name) if i > 0 => write!(f, ".{name}")?,
-                Segment::Field(name) => f.write_str(name)?,
-                Segment::Items | Segment::Values => f.write_str("[*]")?,
+                SchemaSegment::Field(name) if i > 0 => write!(f, ".{name}")?,
+                SchemaSegment::Field(name) => f.write_str(name)?,
+                SchemaSegment::Items | SchemaSegment::Values => f.write_str("[*]")?,
             }
         }
         Ok(())

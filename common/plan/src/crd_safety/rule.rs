@@ -4,20 +4,20 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::compare::LONGEST_RULE;
+use super::compare::MAX_RULE_LENGTH;
 use common::schema::check;
-use common::shorten::shortened;
+use common::shorten::shorten;
 
 /// One rule that a value has to satisfy.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Rule {
-    demand: Demand,
+pub(super) struct SchemaRule {
+    demand: RuleDemand,
     /// A schema with only this rule.
     schema: Value,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Demand {
+enum RuleDemand {
     Type {
         /// `string` etc.; `integer` and `string` for x-kubernetes-int-or-string.
         types: Vec<String>,
@@ -30,9 +30,9 @@ enum Demand {
     Maximum(f64, bool),
     MultipleOf(f64),
     /// A minimum number of characters, items or fields.
-    AtLeast(Size, u64),
+    AtLeast(CountedUnit, u64),
     /// A maximum number of characters, items or fields.
-    AtMost(Size, u64),
+    AtMost(CountedUnit, u64),
     Pattern(String),
     Format(String),
     /// No two items are equal; with field names, in these fields.
@@ -45,14 +45,14 @@ const NULLABLE: &str = "nullable";
 
 /// The unit that a size limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Size {
+enum CountedUnit {
     Characters,
     Items,
     Fields,
 }
 
 /// Returns the rules of one schema, without those of nested schemas.
-pub(super) fn of(schema: &Value) -> Vec<Rule> {
+pub(super) fn parse_rules(schema: &Value) -> Vec<SchemaRule> {
     let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
     let number = |name: &str| schema.get(name).and_then(Value::as_f64);
     let count = |name: &str| schema.get(name).and_then(Value::as_u64);
@@ -60,9 +60,9 @@ pub(super) fn of(schema: &Value) -> Vec<Rule> {
     let list = |name: &str| schema.get(name).and_then(Value::as_array);
     let is_either = flag("x-kubernetes-int-or-string");
     let mut rules = Vec::new();
-    let mut add = |keywords: &[&str], demand: Option<Demand>| {
-        let schema = || only(schema, keywords);
-        rules.extend(demand.map(|demand| Rule {
+    let mut add = |keywords: &[&str], demand: Option<RuleDemand>| {
+        let schema = || keep_keywords(schema, keywords);
+        rules.extend(demand.map(|demand| SchemaRule {
             demand,
             schema: schema(),
         }));
@@ -74,35 +74,43 @@ pub(super) fn of(schema: &Value) -> Vec<Rule> {
     };
     add(
         &["type", "x-kubernetes-int-or-string", NULLABLE],
-        (!types.is_empty()).then(|| Demand::Type {
+        (!types.is_empty()).then(|| RuleDemand::Type {
             types,
             nullable: flag(NULLABLE),
         }),
     );
-    add(&["enum"], list("enum").cloned().map(Demand::Enum));
-    let minimum = number("minimum").map(|bound| Demand::Minimum(bound, flag("exclusiveMinimum")));
+    add(&["enum"], list("enum").cloned().map(RuleDemand::Enum));
+    let minimum =
+        number("minimum").map(|bound| RuleDemand::Minimum(bound, flag("exclusiveMinimum")));
     add(&["minimum", "exclusiveMinimum"], minimum);
-    let maximum = number("maximum").map(|bound| Demand::Maximum(bound, flag("exclusiveMaximum")));
+    let maximum =
+        number("maximum").map(|bound| RuleDemand::Maximum(bound, flag("exclusiveMaximum")));
     add(&["maximum", "exclusiveMaximum"], maximum);
     add(
         &["multipleOf"],
-        number("multipleOf").map(Demand::MultipleOf),
+        number("multipleOf").map(RuleDemand::MultipleOf),
     );
     for (least, most, size) in [
-        ("minLength", "maxLength", Size::Characters),
-        ("minItems", "maxItems", Size::Items),
-        ("minProperties", "maxProperties", Size::Fields),
+        ("minLength", "maxLength", CountedUnit::Characters),
+        ("minItems", "maxItems", CountedUnit::Items),
+        ("minProperties", "maxProperties", CountedUnit::Fields),
     ] {
         let bound = count(least).filter(|least| *least > 0);
-        add(&[least], bound.map(|least| Demand::AtLeast(size, least)));
-        add(&[most], count(most).map(|most| Demand::AtMost(size, most)));
+        add(
+            &[least],
+            bound.map(|least| RuleDemand::AtLeast(size, least)),
+        );
+        add(
+            &[most],
+            count(most).map(|most| RuleDemand::AtMost(size, most)),
+        );
     }
-    let pattern = text("pattern").map(|pattern| Demand::Pattern(pattern.to_owned()));
+    let pattern = text("pattern").map(|pattern| RuleDemand::Pattern(pattern.to_owned()));
     add(&["pattern"], pattern);
     let format = text("format").filter(|format| is_checked(format));
     add(
         &["format"],
-        format.map(|format| Demand::Format(format.to_owned())),
+        format.map(|format| RuleDemand::Format(format.to_owned())),
     );
     let unique = match text("x-kubernetes-list-type") {
         Some("set") => Some(Vec::new()),
@@ -114,26 +122,26 @@ pub(super) fn of(schema: &Value) -> Vec<Rule> {
     };
     add(
         &["x-kubernetes-list-type", "x-kubernetes-list-map-keys"],
-        unique.map(Demand::Unique),
+        unique.map(RuleDemand::Unique),
     );
     for word in ["allOf", "anyOf", "oneOf"] {
         // In an int-or-string, anyOf only repeats the types.
         let schemas = list(word).filter(|_| !(is_either && word == "anyOf"));
         add(
             &[word],
-            schemas.map(|schemas| Demand::Junction(word, schemas.clone())),
+            schemas.map(|schemas| RuleDemand::Junction(word, schemas.clone())),
         );
     }
     let not = schema.get("not");
     add(
         &["not"],
-        not.map(|not| Demand::Junction("not", vec![not.clone()])),
+        not.map(|not| RuleDemand::Junction("not", vec![not.clone()])),
     );
     rules
 }
 
 /// Returns a schema with only these keywords. If `nullable` is not one of them, null is allowed.
-fn only(schema: &Value, keywords: &[&str]) -> Value {
+fn keep_keywords(schema: &Value, keywords: &[&str]) -> Value {
     let mut fields = Map::new();
     for keyword in keywords {
         let value = schema.get(*keyword).cloned();
@@ -178,33 +186,33 @@ fn is_checked(format: &str) -> bool {
     )
 }
 
-impl Rule {
+impl SchemaRule {
     /// Whether every value that satisfies this rule also satisfies `other`.
     pub(super) fn implies(&self, other: &Self) -> bool {
         self.demand.implies(&other.demand)
     }
 
     /// Whether a value satisfies the rule. Always true for a rule that cannot be checked ([`Rule::is_judged`]).
-    pub(super) fn holds(&self, value: &Value) -> bool {
+    pub(super) fn accepts(&self, value: &Value) -> bool {
         check::fits(&self.schema, value)
     }
 
     /// Whether [`Rule::holds`] can check this rule.
-    pub(super) fn is_judged(&self) -> bool {
+    pub(super) fn can_check(&self) -> bool {
         match &self.demand {
-            Demand::Format(format) => matches!(format.as_str(), "int32" | "int64"),
-            Demand::Pattern(pattern) => check::compile(pattern).is_some(),
+            RuleDemand::Format(format) => matches!(format.as_str(), "int32" | "int64"),
+            RuleDemand::Pattern(pattern) => check::compile_pattern(pattern).is_some(),
             _ => true,
         }
     }
 
     /// Whether it is a rule about the type.
-    pub(super) fn is_of_type(&self) -> bool {
-        matches!(self.demand, Demand::Type { .. })
+    pub(super) fn demands_type(&self) -> bool {
+        matches!(self.demand, RuleDemand::Type { .. })
     }
 }
 
-impl Demand {
+impl RuleDemand {
     fn implies(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -249,52 +257,62 @@ impl Demand {
     }
 
     /// Formats a size: `1 item`, `3 items`.
-    fn words(size: Size, count: u64) -> String {
+    fn count_words(size: CountedUnit, count: u64) -> String {
         let word = match size {
-            Size::Characters => "character",
-            Size::Items => "item",
-            Size::Fields => "field",
+            CountedUnit::Characters => "character",
+            CountedUnit::Items => "item",
+            CountedUnit::Fields => "field",
         };
         let plural = if count == 1 { "" } else { "s" };
         format!("{count} {word}{plural}")
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for SchemaRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.demand {
-            Demand::Type { types, nullable } => {
+            RuleDemand::Type { types, nullable } => {
                 let or_null = if *nullable { " or null" } else { "" };
                 write!(f, "has to be {}{or_null}", types.join(" or "))
             }
-            Demand::Enum(values) => {
+            RuleDemand::Enum(values) => {
                 const LISTED: usize = 8;
                 let words: Vec<String> = values.iter().take(LISTED).map(Value::to_string).collect();
                 let more = if values.len() > LISTED { ", …" } else { "" };
                 write!(f, "takes only {}{more}", words.join(", "))
             }
-            Demand::Minimum(bound, true) => write!(f, "has to be more than {bound}"),
-            Demand::Minimum(bound, false) => write!(f, "has to be {bound} at least"),
-            Demand::Maximum(bound, true) => write!(f, "has to be less than {bound}"),
-            Demand::Maximum(bound, false) => write!(f, "may be {bound} at most"),
-            Demand::MultipleOf(unit) => write!(f, "has to be a multiple of {unit}"),
-            Demand::AtLeast(size, count) => {
-                write!(f, "needs {} at least", Demand::words(*size, *count))
+            RuleDemand::Minimum(bound, true) => write!(f, "has to be more than {bound}"),
+            RuleDemand::Minimum(bound, false) => write!(f, "has to be {bound} at least"),
+            RuleDemand::Maximum(bound, true) => write!(f, "has to be less than {bound}"),
+            RuleDemand::Maximum(bound, false) => write!(f, "may be {bound} at most"),
+            RuleDemand::MultipleOf(unit) => write!(f, "has to be a multiple of {unit}"),
+            RuleDemand::AtLeast(size, count) => {
+                write!(
+                    f,
+                    "needs {} at least",
+                    RuleDemand::count_words(*size, *count)
+                )
             }
-            Demand::AtMost(size, count) => {
-                write!(f, "may have {} at most", Demand::words(*size, *count))
+            RuleDemand::AtMost(size, count) => {
+                write!(
+                    f,
+                    "may have {} at most",
+                    RuleDemand::count_words(*size, *count)
+                )
             }
-            Demand::Pattern(pattern) => {
+            RuleDemand::Pattern(pattern) => {
                 write!(
                     f,
                     "has to match {}",
-                    shortened(pattern.clone(), LONGEST_RULE)
+                    shorten(pattern.clone(), MAX_RULE_LENGTH)
                 )
             }
-            Demand::Format(format) => write!(f, "has to be of format {format}"),
-            Demand::Unique(keys) if keys.is_empty() => f.write_str("takes no item twice"),
-            Demand::Unique(keys) => write!(f, "takes no two items of one {}", keys.join(" and ")),
-            Demand::Junction(word, _) => write!(f, "has to fit another {word}"),
+            RuleDemand::Format(format) => write!(f, "has to be of format {format}"),
+            RuleDemand::Unique(keys) if keys.is_empty() => f.write_str("takes no item twice"),
+            RuleDemand::Unique(keys) => {
+                write!(f, "takes no two items of one {}", keys.join(" and "))
+            }
+            RuleDemand::Junction(word, _) => write!(f, "has to fit another {word}"),
         }
     }
 }

@@ -163,9 +163,9 @@ fn changes_and_the_objects_they_break() {
         ),
     ];
     for (old, new, broken, fine, words) in rows {
-        let comparison = Comparison::of(&one(old.clone()), &one(new.clone()), &is_ours);
-        let mut scan = Scan::new(comparison.clone());
-        scan.judge("v1", &[till("broken", broken), till("fine", fine)]);
+        let comparison = CrdComparison::new(&one(old.clone()), &one(new.clone()), &is_ours);
+        let mut scan = ObjectScan::new(comparison.clone());
+        scan.check_objects("v1", &[till("broken", broken), till("fine", fine)]);
         let (breakage, _) = scan.finish(None);
         let breakage = breakage.unwrap_or_else(|| panic!("{words}: {comparison:?}"));
         assert_eq!(breakage.changes, [words]);
@@ -222,7 +222,7 @@ fn harmless_changes_are_none() {
         ),
     ];
     for (old, new) in rows {
-        let comparison = Comparison::of(&old, &new, &is_ours);
+        let comparison = CrdComparison::new(&old, &new, &is_ours);
         assert_eq!(comparison.changes, [], "{new}");
         assert!(comparison.impossible.is_empty() && comparison.unjudged.is_empty());
     }
@@ -238,12 +238,12 @@ fn changes_of_a_status_are_ignored_and_rules_of_cel_are_warnings() {
         crd
     };
     let old = with_status(object(json!({"phase": {"type": "string"}})));
-    let comparison = Comparison::of(&old, &with_status(object(json!({}))), &is_ours);
+    let comparison = CrdComparison::new(&old, &with_status(object(json!({}))), &is_ours);
     assert_eq!(comparison.changes, []);
 
     let with_rule = json!({"type": "object", "x-kubernetes-validations": [{"rule": "self.a > 0"}]});
-    let comparison = Comparison::of(&one(json!({"type": "object"})), &one(with_rule), &is_ours);
-    let (breakage, warnings) = Scan::new(comparison).finish(None);
+    let comparison = CrdComparison::new(&one(json!({"type": "object"})), &one(with_rule), &is_ours);
+    let (breakage, warnings) = ObjectScan::new(comparison).finish(None);
     assert_eq!(breakage, None);
     assert_eq!(
         warnings,
@@ -258,14 +258,14 @@ fn what_the_api_server_never_changes() {
     let live = one(json!({"type": "object"}));
     let mut cluster = live.clone();
     cluster["spec"]["scope"] = json!("Cluster");
-    let comparison = Comparison::of(&live, &cluster, &is_ours);
+    let comparison = CrdComparison::new(&live, &cluster, &is_ours);
     assert!(
         comparison.impossible[0]
             .to_string()
             .starts_with("spec.scope cannot change from Namespaced to Cluster; ")
     );
     let next = definition(json!([version("v2", true, json!({"type": "object"}))]));
-    let comparison = Comparison::of(&live, &next, &is_ours);
+    let comparison = CrdComparison::new(&live, &next, &is_ours);
     assert!(comparison.impossible.is_empty(), "it is migrated");
     assert_eq!(
         comparison.unjudged,
@@ -303,12 +303,12 @@ fn a_conversion_that_is_left_out_stays_only_where_others_set_it() {
         if let Some(conversion) = &conversion {
             wanted["spec"]["conversion"] = conversion.clone();
         }
-        let changes = Comparison::of(&live, &wanted, &is_ours).changes;
+        let changes = CrdComparison::new(&live, &wanted, &is_ours).changes;
         assert_eq!(!changes.is_empty(), loses, "{managers:?} {conversion:?}");
 
         // The objects of a version that leaves are written again while the webhook still converts them.
         wanted["spec"]["versions"] = json!([v2]);
-        assert_eq!(Comparison::of(&live, &wanted, &is_ours).changes, []);
+        assert_eq!(CrdComparison::new(&live, &wanted, &is_ours).changes, []);
     }
 }
 
@@ -321,7 +321,7 @@ fn versions_are_compared_with_what_they_become() {
     v1["storage"] = json!(false);
     let v2 = version("v2", true, object(json!({"b": {"type": "string"}})));
     let mut wanted = definition(json!([v1.clone(), v2.clone()]));
-    let comparison = Comparison::of(&live, &wanted, &is_ours);
+    let comparison = CrdComparison::new(&live, &wanted, &is_ours);
     let changes: Vec<String> = comparison.changes.iter().map(ToString::to_string).collect();
     assert_eq!(
         changes,
@@ -332,7 +332,7 @@ fn versions_are_compared_with_what_they_become() {
 
     wanted["spec"]["conversion"] = json!({"strategy": "Webhook"});
     assert_eq!(
-        Comparison::of(&live, &wanted, &is_ours).changes,
+        CrdComparison::new(&live, &wanted, &is_ours).changes,
         [],
         "converted"
     );
@@ -340,7 +340,7 @@ fn versions_are_compared_with_what_they_become() {
     v1["served"] = json!(false);
     wanted["spec"]["versions"] = json!([v1, v2]);
     assert_eq!(
-        Comparison::of(&live, &wanted, &is_ours).unjudged,
+        CrdComparison::new(&live, &wanted, &is_ours).unjudged,
         ["version v1 would no longer be served: move its clients to another version first"]
     );
 }
@@ -351,7 +351,7 @@ fn objects_that_were_not_read_may_break() {
     let old = object(json!({"a": {"type": "string"}, "b": {"type": "integer"}}));
     let new = object(json!({"b": {"type": "integer", "format": "int32", "maximum": 9}}));
     let scan = || {
-        Scan::new(Comparison::of(
+        ObjectScan::new(CrdComparison::new(
             &one(old.clone()),
             &one(new.clone()),
             &is_ours,
@@ -365,7 +365,7 @@ fn objects_that_were_not_read_may_break() {
     ];
 
     let mut all = scan();
-    all.judge("v1", &fine);
+    all.check_objects("v1", &fine);
     let (breakage, warnings) = all.finish(None);
     assert_eq!(breakage, None);
     let harmless = [
@@ -379,8 +379,8 @@ fn objects_that_were_not_read_may_break() {
     }
 
     let mut some = scan();
-    some.judge("v1", &fine);
-    some.there_are_more();
+    some.check_objects("v1", &fine);
+    some.mark_incomplete();
     for (scan, why) in [
         (some, "there are more of them than the 1 that were read"),
         (scan(), "forbidden"),
@@ -388,7 +388,10 @@ fn objects_that_were_not_read_may_break() {
         let (breakage, warnings) = scan.finish((why == "forbidden").then(|| why.to_owned()));
         let breakage = breakage.unwrap();
         assert_eq!(breakage.changes, changes);
-        assert_eq!(breakage.harm(), [format!("perhaps break Tills ({why})")]);
+        assert_eq!(
+            breakage.describe_harm(),
+            [format!("perhaps break Tills ({why})")]
+        );
         assert!(warnings.is_empty(), "{warnings:?}");
     }
 }
@@ -397,14 +400,14 @@ fn objects_that_were_not_read_may_break() {
 fn the_refusal_counts_every_object_once() {
     let old = object(json!({"a": {"type": "string"}, "b": {"type": "string"}}));
     let new = object(json!({"b": {"type": "string", "maxLength": 1}}));
-    let mut scan = Scan::new(Comparison::of(&one(old), &one(new), &is_ours));
+    let mut scan = ObjectScan::new(CrdComparison::new(&one(old), &one(new), &is_ours));
     let names = ["c", "a", "b", "d", "e", "f"];
     let objects: Vec<Value> = names
         .iter()
         .map(|name| till(name, json!({"a": "1", "b": "22"})))
         .collect();
-    scan.judge("v1", &objects);
-    scan.judge("v1", &[till("g", json!({"b": "22"}))]);
+    scan.check_objects("v1", &objects);
+    scan.check_objects("v1", &[till("g", json!({"b": "22"}))]);
     let (breakage, warnings) = scan.finish(None);
     let breakage = breakage.unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
@@ -416,7 +419,7 @@ fn the_refusal_counts_every_object_once() {
         ]
     );
     assert_eq!(
-        breakage.harm(),
+        breakage.describe_harm(),
         [
             "lose data in 6 Tills (shop/a, shop/b, shop/c, shop/d, shop/e and 1 more)",
             "make 1 Till invalid (shop/g)",

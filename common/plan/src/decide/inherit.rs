@@ -1,19 +1,19 @@
 //! Objects that move to this installation from another one (semantics 7.4 and 13.9).
 
-use super::Judge;
+use super::DecisionContext;
 use crate::desired::DesiredObject;
-use crate::inventory::Item;
+use crate::inventory::InventoryItem;
 use crate::snapshot::LiveObject;
 use common::api::installation::ObjectState;
 use common::api::names::owner_hash;
 use common::manifest::key::ObjectKey;
 
-impl Judge<'_> {
+impl DecisionContext<'_> {
     /// Describes how an object of another installation moves to this one. Returns `None` if it does not.
-    pub(super) fn inheritance(
+    pub(super) fn describe_inheritance(
         &self,
         wanted: &DesiredObject,
-        recorded: Option<&Item>,
+        recorded: Option<&InventoryItem>,
         live: &LiveObject,
     ) -> Option<String> {
         let key = &wanted.target.key;
@@ -33,7 +33,7 @@ impl Judge<'_> {
         // only recorded looks the same except for its state.
         let is_ours = recorded.is_some_and(|item| {
             let is_only_recorded =
-                wanted.is_left() && item.object.state == ObjectState::Preexisting;
+                wanted.is_left_to_owner() && item.object.state == ObjectState::Preexisting;
             item.object.uid == live.uid && !item.was_applied() && !is_only_recorded
         });
         if is_ours && !self.claims.is_partial && !self.claims.retained.contains_key(key) {

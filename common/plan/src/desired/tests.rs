@@ -42,7 +42,7 @@ fn manifests(objects: impl IntoIterator<Item = Value>) -> Vec<Manifest> {
     let numbered = objects.into_iter().zip(1..);
     let manifests = numbered.map(|(object, line)| Manifest {
         object: Arc::new(object),
-        place: Place {
+        place: FilePosition {
             file: "m.yaml".to_owned(),
             line,
             column: 0,
@@ -62,7 +62,7 @@ fn desired(manifests: Vec<Manifest>) -> Result<Desired, DesiredError> {
             installation: &installation,
             target_namespace: "shop",
             kinds: &kinds(),
-            mask: &Mask::default(),
+            mask: &SecretMask::default(),
         },
     )
 }
@@ -99,7 +99,7 @@ fn namespaces_and_marks() {
         ]
     );
     for (key, wanted) in &desired.objects {
-        assert_eq!(ObjectKey::of(&wanted.object).as_ref(), Some(key));
+        assert_eq!(ObjectKey::from_object(&wanted.object).as_ref(), Some(key));
         let metadata = &wanted.object["metadata"];
         assert_eq!(
             metadata["labels"][LABEL_OWNER],
@@ -157,7 +157,7 @@ fn a_version_that_a_definition_of_the_set_stops_serving_is_not_served() {
     }
     let served = |crd: &Value| {
         let mut kinds = kinds.clone();
-        kinds.define(crd);
+        kinds.apply_definition(crd);
         let has = |version: &str, kind: &str| {
             kinds
                 .get(&Gvk::new(&format!("shop.example/{version}"), kind))

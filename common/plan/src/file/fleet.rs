@@ -24,7 +24,7 @@ pub struct FleetPlan {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClusterPlan {
     /// Where the cluster is found.
-    pub at: Place,
+    pub at: FleetClusterSource,
     /// What happens there.
     pub plan: PlanFile,
 }
@@ -32,7 +32,7 @@ pub struct ClusterPlan {
 /// Where a cluster of a fleet is found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Place {
+pub enum FleetClusterSource {
     /// A context of the kubeconfig.
     Context(String),
     /// A namespace that stands for it.
@@ -51,7 +51,7 @@ impl FleetPlan {
     }
 }
 
-impl Place {
+impl FleetClusterSource {
     /// The name of the context or namespace.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::changes::ObjectDiff;
 use crate::conflicts::Policy;
 use crate::crd_safety::Breakage;
-use crate::facts::{Facts, LiveFact, RecordFacts};
+use crate::facts::{LiveFact, PlanFacts, RecordFacts};
 use crate::{Action, InstallationPlan, Step, Target};
 use common::api::installation::Installed;
 use common::manifest::key::ObjectKey;
@@ -30,7 +30,7 @@ pub struct Difference {
     "this is not what the plan was made for; nothing was changed:{}",
     lines(differences)
 )]
-pub struct Moved {
+pub struct PlanOutdated {
     /// Everything that moved; one at least.
     pub differences: Vec<Difference>,
     /// `NAME@VERSION` of what the file plans, for the way out.
@@ -63,7 +63,7 @@ fn lines(differences: &[Difference]) -> String {
 /// What moved in the record alone: where there is no plan any more, this says why.
 #[must_use]
 pub fn moved_record(then: &InstallationPlan, now: Option<&RecordFacts>) -> Vec<Difference> {
-    let mut found = Found::default();
+    let mut found = PlanComparison::default();
     found.record(&then.installation, then.record.as_ref(), now);
     found.differences
 }
@@ -72,7 +72,7 @@ pub fn moved_record(then: &InstallationPlan, now: Option<&RecordFacts>) -> Vec<D
 #[must_use]
 pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference> {
     let now = &with_generated(then, now);
-    let mut found = Found {
+    let mut found = PlanComparison {
         differences: moved_record(then, now.record.as_ref()),
         told: BTreeSet::new(),
     };
@@ -85,7 +85,7 @@ pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference>
     }
     let installed = |plan: &InstallationPlan| plan.to.clone().unwrap_or_default();
     found.target(name, &installed(then), &installed(now));
-    if then.wanted != now.wanted && !then.verb.ends() {
+    if then.wanted != now.wanted && !then.verb.ends_installation() {
         found.add(name, "defaults changed: another spec would be recorded");
     }
     found.facts(&then.facts, &now.facts);
@@ -162,13 +162,13 @@ fn described(target: &Installed) -> [(&'static str, String); 8] {
 }
 
 #[derive(Default)]
-struct Found {
+struct PlanComparison {
     differences: Vec<Difference>,
     /// Objects that something was said about.
     told: BTreeSet<ObjectKey>,
 }
 
-impl Found {
+impl PlanComparison {
     fn add(&mut self, subject: impl fmt::Display, what: impl Into<String>) {
         self.differences.push(Difference::new(subject, what));
     }
@@ -231,8 +231,8 @@ impl Found {
         }
     }
 
-    fn facts(&mut self, then: &Facts, now: &Facts) {
-        let by_kind = |facts: &Facts| -> BTreeMap<(String, String), Option<String>> {
+    fn facts(&mut self, then: &PlanFacts, now: &PlanFacts) {
+        let by_kind = |facts: &PlanFacts| -> BTreeMap<(String, String), Option<String>> {
             let kinds = facts.kinds.iter();
             kinds
                 .map(|fact| ((fact.group.clone(), fact.kind.clone()), fact.served.clone()))
@@ -265,7 +265,7 @@ impl Found {
             };
             self.add(format!("Namespace {namespace}"), what);
         }
-        let live = |facts: &'_ Facts| -> BTreeMap<ObjectKey, LiveFact> {
+        let live = |facts: &'_ PlanFacts| -> BTreeMap<ObjectKey, LiveFact> {
             let facts = facts.live.iter();
             facts.map(|fact| (fact.key.clone(), fact.clone())).collect()
         };

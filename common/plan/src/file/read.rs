@@ -30,7 +30,7 @@ pub enum FileError {
     },
     /// It nests too deep, has too many values, or a key that a JSON library takes for its own.
     #[error(transparent)]
-    Refused(entrance::Refused),
+    Refused(entrance::BoundsError),
     /// JSON of something else.
     #[error("it is {found}, not {VERSION} {KIND}")]
     NotAPlan {

@@ -129,7 +129,7 @@ fn file() -> PlanFile {
         api_version: "kubectl-addons.dev/v1alpha7".to_owned(),
         kind: KIND.to_owned(),
         tool: "kubectl-addons 0.1.0".to_owned(),
-        cluster: ClusterFacts {
+        cluster: PlanFileCluster {
             namespace: "kube-system".to_owned(),
             uid: "u".to_owned(),
             version: "v1.36.3".to_owned(),
@@ -156,7 +156,10 @@ fn a_file_is_read_as_it_was_written() {
 
 #[test]
 fn a_file_of_a_fleet_is_read_as_it_was_written() {
-    let places = [Place::Context("a".into()), Place::Namespace("b".into())];
+    let places = [
+        FleetClusterSource::Context("a".into()),
+        FleetClusterSource::Namespace("b".into()),
+    ];
     let clusters = places
         .into_iter()
         .map(|at| ClusterPlan { at, plan: file() });

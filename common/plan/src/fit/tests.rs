@@ -23,12 +23,12 @@ fn live(object: Value, managers: &[(&str, Value)]) -> Value {
     object
 }
 
-fn fitted(key: &ObjectKey, wanted: Value, live: &Value) -> Fitted {
+fn fitted(key: &ObjectKey, wanted: Value, live: &Value) -> FittedObject {
     fit(key, &Arc::new(wanted), &Policy::default(), live, OURS)
 }
 
-fn fields(fitted: &Fitted) -> Vec<String> {
-    let claims = fitted.claims();
+fn fields(fitted: &FittedObject) -> Vec<String> {
+    let claims = fitted.claimed_paths();
     claims.iter().map(ToString::to_string).collect()
 }
 
@@ -45,9 +45,9 @@ fn the_default_of_a_former_strategy_goes() {
     assert_eq!(fields(&fitted_one), ["spec.strategy.rollingUpdate"]);
     assert_eq!(fitted_one.leftovers[0].owners, []);
     // What is asked before the claim is valid, and so is what comes after it.
-    let mut answer = fitted_one.bridged(&found);
+    let mut answer = fitted_one.bridge(&found);
     assert_eq!(answer["spec"]["strategy"], defaulted["spec"]["strategy"]);
-    fitted_one.cross(&mut answer);
+    fitted_one.apply_bridged_groups(&mut answer);
     assert_eq!(answer["spec"]["strategy"]["type"], "Recreate");
     assert!(answer["spec"]["strategy"]["rollingUpdate"].is_null());
     // It says who set it.
@@ -118,9 +118,9 @@ fn a_conversion_goes_with_the_bundle_that_was_injected() {
         let fitted = fitted(&definition, wanted.clone(), &found);
         assert_eq!(fields(&fitted), ["spec.conversion.webhook"], "{wanted}");
         assert!(fitted.leftovers[0].is_ours_to_drop);
-        let mut answer = fitted.bridged(&found);
+        let mut answer = fitted.bridge(&found);
         assert_eq!(answer["spec"]["conversion"], conversion);
-        fitted.cross(&mut answer);
+        fitted.apply_bridged_groups(&mut answer);
         assert_eq!(answer["spec"], wanted["spec"]);
     }
     let webhook = json!({"spec": {"conversion": {"strategy": "Webhook"}}});
@@ -198,7 +198,7 @@ fn replicas_that_were_scaled_to_zero_are_left_where_they_yield() {
         (Policy::default(), 1),
         (
             Policy {
-                conflicts: Conflicts::Yield,
+                conflicts: ConflictPolicy::Yield,
                 ..Policy::default()
             },
             0,
@@ -241,11 +241,14 @@ fn what_others_own_as_well_is_still_there() {
         &[(OURS, both.clone()), ("kops", both.clone())],
     );
     let after = live(data, &[(OURS, one), ("kops", both)]);
-    let found = still_there(&key("", "ConfigMap"), &before, &after, OURS);
+    let found = find_co_owned_fields(&key("", "ConfigMap"), &before, &after, OURS);
     let found: Vec<_> = found
         .iter()
         .map(|one| (one.path.to_string(), one.owners.join(",")))
         .collect();
     assert_eq!(found, [("data.b".to_owned(), "kops".to_owned())]);
-    assert_eq!(still_there(&key("", "ConfigMap"), &after, &after, OURS), []);
+    assert_eq!(
+        find_co_owned_fields(&key("", "ConfigMap"), &after, &after, OURS),
+        []
+    );
 }

@@ -39,7 +39,7 @@ fn marks_name_what_applies_an_object() {
             ],
         ),
     ] {
-        let found = Reconciler::named_by(&labels, &annotations, ["argocd-controller"]);
+        let found = GitOpsReconciler::from_marks(&labels, &annotations, ["argocd-controller"]);
         let words: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(words, named, "{labels:?}");
     }
@@ -61,7 +61,7 @@ fn a_label_that_charts_set_names_no_application_by_itself() {
         (annotated(LAST_APPLIED), "kubectl-client-side-apply", true),
         (both, "helm", false),
     ] {
-        let found = Reconciler::named_by(&labels, &annotations, [manager]);
+        let found = GitOpsReconciler::from_marks(&labels, &annotations, [manager]);
         assert_eq!(!found.is_empty(), is_named, "{annotations:?} {manager}");
     }
 }
@@ -116,7 +116,7 @@ fn the_manager_of_the_spec_says_which_mark_counts() {
             None,
         ),
     ] {
-        let owner = Owner::of(&record(manager, subresource, fields.clone()));
+        let owner = GitOpsOwner::from_record(&record(manager, subresource, fields.clone()));
         assert_eq!(owner.map(|owner| owner.by).as_deref(), by, "{manager}");
     }
 }
@@ -127,9 +127,9 @@ fn a_record_of_a_list_keeps_who_has_set_its_spec() {
     let label = json!({"f:metadata": {"f:labels": {}}});
     let kept = |manager: &str, subresource: &str, fields: &Value| {
         let mut record = record(manager, subresource, fields.clone());
-        let before = Owner::of(&record);
-        keep_writers(record.metadata.managed_fields.as_mut().unwrap());
-        assert_eq!(Owner::of(&record), before, "{manager}");
+        let before = GitOpsOwner::from_record(&record);
+        keep_spec_writers(record.metadata.managed_fields.as_mut().unwrap());
+        assert_eq!(GitOpsOwner::from_record(&record), before, "{manager}");
         let managers = record.metadata.managed_fields.unwrap();
         let with_fields = |one: &ManagedFieldsEntry| one.fields_v1.is_some();
         managers.first().map(with_fields)
@@ -147,7 +147,7 @@ fn what_git_sets_is_told_from_what_it_leaves_to_others() {
         "f:values": {".": {}, "f:spec": {"f:replicas": {}}, "f:list": {}},
         "f:valuesFrom": {},
     }});
-    let owner = Owner::of(&record("argocd-controller", "", fields)).unwrap();
+    let owner = GitOpsOwner::from_record(&record("argocd-controller", "", fields)).unwrap();
     for (path, is_set) in [
         ("addonRef.version", true),
         ("addonRef.id", false),
@@ -184,7 +184,7 @@ fn what_client_side_apply_has_sent_is_what_git_sets() {
             entry.operation = Some(operation.to_owned());
         }
         let parts: Vec<String> = path.split('.').map(str::to_owned).collect();
-        let owner = Owner::of(&record).unwrap();
+        let owner = GitOpsOwner::from_record(&record).unwrap();
         assert_eq!(owner.sets(&parts), is_set, "{operation} {path}");
     }
 }
@@ -197,7 +197,7 @@ fn edits_are_named_by_their_paths() {
         ..AddonInstallationSpec::default()
     };
     let found = |from, to| -> Vec<String> {
-        let found = edits(&from, &to).into_iter();
+        let found = diff_specs(&from, &to).into_iter();
         found.map(|path| path.join(".")).collect()
     };
     let before = json!({"a": 1, "b": {"c": [1, 2]}, "gone": true});
@@ -229,12 +229,12 @@ fn what_applies_an_object_is_suspended_by_its_own_field() {
             r#"kubectl patch application.argoproj.io shop -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null},"spec":{"syncPolicy":{"automated":null}}}'"#,
         ),
     ] {
-        let named = Reconciler::named_by(&labels, &BTreeMap::new(), []);
+        let named = GitOpsReconciler::from_marks(&labels, &BTreeMap::new(), []);
         let live = LiveReconciler {
             reconciler: named.into_iter().next().unwrap(),
             namespace: namespace.map(str::to_owned),
             is_seen: true,
         };
-        assert_eq!(live.suspension(), command);
+        assert_eq!(live.suspend_command(), command);
     }
 }

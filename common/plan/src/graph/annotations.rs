@@ -13,14 +13,14 @@ mod stage;
 use serde_json::{Map, Value};
 
 pub(super) use change_rule::ChangeRule;
-pub(super) use stage::{Phase, Stage, Tool};
+pub(super) use stage::{ApplyStage, HookPhase, StageTool};
 
 use common::manifest::key::ObjectKey;
 
 /// A malformed annotation that its own tool would refuse.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("annotation {annotation}: {value:?} {problem}")]
-pub struct AnnotationError {
+pub struct OrderAnnotationError {
     /// Its name.
     pub annotation: String,
     /// Its value.
@@ -31,18 +31,18 @@ pub struct AnnotationError {
 
 /// The problems of one object's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Remarks {
+pub struct AnnotationProblems {
     /// Annotations that their own tool would refuse.
-    pub errors: Vec<AnnotationError>,
+    pub errors: Vec<OrderAnnotationError>,
     /// Warnings about values that have another effect than their author may expect.
     pub warnings: Vec<String>,
 }
 
 /// The order that the annotations of one object request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wishes {
+pub(super) struct OrderAnnotations {
     /// Its stage within the add-on.
-    pub stage: Option<Stage>,
+    pub stage: Option<ApplyStage>,
     /// Objects that come before it.
     pub after: Vec<ObjectKey>,
     /// Change groups that it belongs to.
@@ -51,9 +51,9 @@ pub(super) struct Wishes {
     pub rules: Vec<ChangeRule>,
 }
 
-impl Wishes {
+impl OrderAnnotations {
     /// Reads the annotations of an object, without malformed ones. Returns `None` if they request nothing.
-    pub fn of(key: &ObjectKey, object: &Value) -> Option<Self> {
+    pub fn from_object(key: &ObjectKey, object: &Value) -> Option<Self> {
         let (wishes, _) = read(key, object)?;
         (wishes != Self::default()).then_some(wishes)
     }
@@ -61,18 +61,18 @@ impl Wishes {
 
 /// Returns the problems of an object's annotations.
 #[must_use]
-pub fn remarks(key: &ObjectKey, object: &Value) -> Remarks {
+pub fn check_annotations(key: &ObjectKey, object: &Value) -> AnnotationProblems {
     read(key, object)
         .map(|(_, remarks)| remarks)
         .unwrap_or_default()
 }
 
-fn read(key: &ObjectKey, object: &Value) -> Option<(Wishes, Remarks)> {
+fn read(key: &ObjectKey, object: &Value) -> Option<(OrderAnnotations, AnnotationProblems)> {
     let annotations = object.pointer("/metadata/annotations")?.as_object()?;
-    let mut remarks = Remarks::default();
-    let mut wishes = Wishes {
+    let mut remarks = AnnotationProblems::default();
+    let mut wishes = OrderAnnotations {
         stage: stage::read(annotations, &mut remarks.warnings),
-        ..Wishes::default()
+        ..OrderAnnotations::default()
     };
     for (annotation, value) in annotations {
         let Some(value) = value.as_str() else {
@@ -81,14 +81,14 @@ fn read(key: &ObjectKey, object: &Value) -> Option<(Wishes, Remarks)> {
         let result = if annotation == depends_on::ANNOTATION {
             depends_on::read(value, key).map(|after| wishes.after = after)
         } else if is_family(annotation, change_rule::GROUP) {
-            change_rule::group(value, key, object).map(|group| wishes.groups.push(group))
+            change_rule::parse_group(value, key, object).map(|group| wishes.groups.push(group))
         } else if is_family(annotation, change_rule::RULE) {
-            change_rule::rule(value, key, object).map(|rule| wishes.rules.extend(rule))
+            change_rule::parse_rule(value, key, object).map(|rule| wishes.rules.extend(rule))
         } else {
             continue;
         };
         if let Err(problem) = result {
-            remarks.errors.push(AnnotationError {
+            remarks.errors.push(OrderAnnotationError {
                 annotation: annotation.clone(),
                 value: value.to_owned(),
                 problem,

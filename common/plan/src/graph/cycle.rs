@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 
-use super::{Edge, Graph, Node, NodeId, Reason};
+use super::{Edge, EdgeReason, Graph, GraphNode, NodeId};
 
 /// One shortest cycle of objects that wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
     /// The nodes of the cycle, each with the reason why the next one waits for it. The first node waits for the last.
-    pub steps: Vec<(Node, Reason)>,
+    pub steps: Vec<(GraphNode, EdgeReason)>,
 }
 
 impl Cycle {
@@ -18,7 +18,7 @@ impl Cycle {
     pub(super) fn shortest(graph: &Graph) -> Self {
         let count = graph.nodes.len();
         let mut open = vec![true; count];
-        for node in topological(count, &graph.edges) {
+        for node in topological_order(count, &graph.edges) {
             if let Some(open) = open.get_mut(node) {
                 *open = false;
             }
@@ -30,7 +30,7 @@ impl Cycle {
                 1 | 2 => break,
                 length => length - 1,
             };
-            if let Some(path) = back_to(start, graph, limit) {
+            if let Some(path) = shortest_cycle_from(start, graph, limit) {
                 best = path;
             }
         }
@@ -46,17 +46,17 @@ impl Cycle {
 
 impl Cycle {
     /// Describes what to change: the first edge of the cycle that a manifest or catalogue requests, and the objects around it.
-    fn way_out(&self) -> Option<String> {
+    fn describe_fix(&self) -> Option<String> {
         let mut reasons = self.steps.iter().map(|(_, reason)| *reason);
-        let (reason, written) = reasons.find_map(|reason| Some((reason, reason.written()?)))?;
-        if reason == Reason::Requires {
+        let (reason, written) = reasons.find_map(|reason| Some((reason, reason.source()?)))?;
+        if reason == EdgeReason::Requires {
             return Some("change requires in the catalogue, or install what is needed first as an add-on of its own".to_owned());
         }
         let after = self.steps.iter().cycle().skip(1);
         let mut around = Vec::new();
         for ((from, why), (to, _)) in self.steps.iter().zip(after) {
             for node in [from, to] {
-                let named = matches!(node, Node::Object { .. }) && *why == reason;
+                let named = matches!(node, GraphNode::Object { .. }) && *why == reason;
                 if named && !around.contains(&node.to_string()) {
                     around.push(node.to_string());
                 }
@@ -75,7 +75,7 @@ impl fmt::Display for Cycle {
         if let Some((first, _)) = self.steps.first() {
             write!(f, "{first}")?;
         }
-        match self.way_out() {
+        match self.describe_fix() {
             Some(way_out) => write!(f, "; {way_out}"),
             None => Ok(()),
         }
@@ -85,14 +85,14 @@ impl fmt::Display for Cycle {
 impl std::error::Error for Cycle {}
 
 /// Returns the shortest path from a node back to itself, of at most `limit` edges.
-fn back_to(start: NodeId, graph: &Graph, limit: usize) -> Option<Vec<Edge>> {
+fn shortest_cycle_from(start: NodeId, graph: &Graph, limit: usize) -> Option<Vec<Edge>> {
     let mut reached: Vec<Option<&Edge>> = vec![None; graph.nodes.len()];
     let mut queue = VecDeque::from([(start, 0)]);
     while let Some((node, length)) = queue.pop_front() {
         if length >= limit {
             return None;
         }
-        for edge in graph.leads_to(node) {
+        for edge in graph.edges_from(node) {
             if edge.to == start {
                 let mut path = vec![edge.clone()];
                 let mut at = node;
@@ -116,7 +116,7 @@ fn back_to(start: NodeId, graph: &Graph, limit: usize) -> Option<Vec<Edge>> {
 
 /// Sorts the nodes so that every edge leads forward, the smallest first if no edge decides. Nodes of cycles, and nodes that wait for them,
 /// are missing. `edges` have to be sorted.
-pub(super) fn topological(count: usize, edges: &[Edge]) -> Vec<NodeId> {
+pub(super) fn topological_order(count: usize, edges: &[Edge]) -> Vec<NodeId> {
     let mut waits = vec![0usize; count];
     for edge in edges {
         if let Some(waits) = waits.get_mut(edge.to) {

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::cycle::{Cycle, topological};
-use super::{Edge, Graph, Node, NodeId, Part, Reason, Until};
+use super::cycle::{Cycle, topological_order};
+use super::{Edge, EdgeReason, Graph, GraphNode, GraphPart, NodeId, Until};
 use crate::Target;
-use crate::order::Rank;
-use common::manifest::Place;
+use crate::order::ObjectRank;
+use common::manifest::FilePosition;
 use common::manifest::key::ObjectKey;
 
 /// A desired object that becomes a node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Item<'a> {
+pub(super) struct DraftObject<'a> {
     /// The index of its add-on.
     pub part: usize,
     /// Its key.
@@ -23,20 +23,20 @@ pub(super) struct Item<'a> {
     /// The object as it is sent.
     pub object: &'a Value,
     /// Its position in the manifests.
-    pub place: &'a Place,
+    pub place: &'a FilePosition,
     /// Its rank.
-    pub rank: Rank,
+    pub rank: ObjectRank,
     /// Whether it is a CRD from `crds/` of a chart.
     pub is_of_crds: bool,
 }
 
 /// The nodes and edges of a graph under construction. Gates come after the objects.
 #[derive(Debug)]
-pub(super) struct Draft<'a> {
+pub(super) struct GraphDraft<'a> {
     /// The add-ons.
-    pub parts: &'a [Part<'a>],
+    pub parts: &'a [GraphPart<'a>],
     /// The objects, in node order.
-    pub items: Vec<Item<'a>>,
+    pub items: Vec<DraftObject<'a>>,
     /// The nodes by group and kind.
     kinds: BTreeMap<&'a str, BTreeMap<&'a str, Vec<NodeId>>>,
     keys: HashMap<&'a ObjectKey, NodeId>,
@@ -44,23 +44,23 @@ pub(super) struct Draft<'a> {
     edges: Vec<Edge>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> GraphDraft<'a> {
     /// Creates the nodes of all objects, without edges.
-    pub fn new(parts: &'a [Part<'a>]) -> Self {
-        let of = |(part, given): (usize, &'a Part<'a>)| {
+    pub fn new(parts: &'a [GraphPart<'a>]) -> Self {
+        let of = |(part, given): (usize, &'a GraphPart<'a>)| {
             let objects = given.desired.objects.iter();
-            objects.map(move |(key, desired)| Item {
+            objects.map(move |(key, desired)| DraftObject {
                 part,
                 key,
                 target: &desired.target,
                 object: &desired.object,
                 place: &desired.place,
-                rank: Rank::of(key, Some(&desired.object)),
+                rank: ObjectRank::from_object(key, Some(&desired.object)),
                 is_of_crds: desired.is_shared,
             })
         };
-        let mut items: Vec<Item<'a>> = parts.iter().enumerate().flat_map(of).collect();
-        let name = |item: &Item<'a>| parts.get(item.part).map(|part| part.name);
+        let mut items: Vec<DraftObject<'a>> = parts.iter().enumerate().flat_map(of).collect();
+        let name = |item: &DraftObject<'a>| parts.get(item.part).map(|part| part.name);
         items.sort_by(|a, b| {
             (a.rank, a.place, a.key, name(a)).cmp(&(b.rank, b.place, b.key, name(b)))
         });
@@ -82,7 +82,11 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the objects of a kind, in node order.
-    pub fn of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = (NodeId, Item<'a>)> {
+    pub fn objects_of_kind(
+        &self,
+        group: &str,
+        kind: &str,
+    ) -> impl Iterator<Item = (NodeId, DraftObject<'a>)> {
         let ids = self.kinds.get(group).and_then(|kinds| kinds.get(kind));
         ids.into_iter()
             .flatten()
@@ -90,7 +94,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the objects of a group, kind by kind.
-    pub fn of_group(&self, group: &str) -> impl Iterator<Item = (NodeId, Item<'a>)> {
+    pub fn objects_of_group(&self, group: &str) -> impl Iterator<Item = (NodeId, DraftObject<'a>)> {
         let kinds = self.kinds.get(group).into_iter().flatten();
         kinds
             .flat_map(|(_, ids)| ids)
@@ -98,7 +102,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Finds an object by kind, namespace and name.
-    pub fn named(
+    pub fn find_named(
         &self,
         group: &str,
         kind: &str,
@@ -119,7 +123,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns every object with its node.
-    pub fn objects(&self) -> impl Iterator<Item = (NodeId, Item<'a>)> {
+    pub fn objects(&self) -> impl Iterator<Item = (NodeId, DraftObject<'a>)> {
         self.items.iter().copied().enumerate()
     }
 
@@ -131,13 +135,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a gate.
-    pub fn gate(&mut self, title: String) -> NodeId {
+    pub fn add_gate(&mut self, title: String) -> NodeId {
         self.gates.push(title);
         self.items.len() + self.gates.len() - 1
     }
 
     /// Adds an edge, except from a node to itself.
-    pub fn edge(&mut self, from: NodeId, to: NodeId, until: Until, reason: Reason) {
+    pub fn add_edge(&mut self, from: NodeId, to: NodeId, until: Until, reason: EdgeReason) {
         if from != to {
             self.edges.push(Edge {
                 from,
@@ -154,23 +158,23 @@ impl<'a> Draft<'a> {
         from: &[NodeId],
         to: &[NodeId],
         until: Until,
-        reason: Reason,
+        reason: EdgeReason,
         title: impl FnOnce() -> String,
     ) {
         if from.len().saturating_mul(to.len()) <= from.len() + to.len() {
             for from in from {
                 for to in to {
-                    self.edge(*from, *to, until, reason);
+                    self.add_edge(*from, *to, until, reason);
                 }
             }
             return;
         }
-        let gate = self.gate(title());
+        let gate = self.add_gate(title());
         for from in from {
-            self.edge(*from, gate, until, reason);
+            self.add_edge(*from, gate, until, reason);
         }
         for to in to {
-            self.edge(gate, *to, until, reason);
+            self.add_edge(gate, *to, until, reason);
         }
     }
 
@@ -187,16 +191,19 @@ impl<'a> Draft<'a> {
     /// Returns the graph, or a cycle if it has one.
     pub fn finish(mut self) -> Result<Graph, Cycle> {
         self.sort_edges();
-        let objects = self.items.iter().map(|item| Node::Object {
+        let objects = self.items.iter().map(|item| GraphNode::Object {
             part: item.part,
             key: item.key.clone(),
         });
-        let gates = self.gates.into_iter().map(|title| Node::Gate { title });
+        let gates = self
+            .gates
+            .into_iter()
+            .map(|title| GraphNode::Gate { title });
         let graph = Graph {
             nodes: objects.chain(gates).collect(),
             edges: self.edges,
         };
-        if topological(graph.nodes.len(), &graph.edges).len() == graph.nodes.len() {
+        if topological_order(graph.nodes.len(), &graph.edges).len() == graph.nodes.len() {
             Ok(graph)
         } else {
             Err(Cycle::shortest(&graph))

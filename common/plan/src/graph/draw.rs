@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use super::cycle::topological;
-use super::{Edge, Graph, Node, NodeId};
+use super::cycle::topological_order;
+use super::{Edge, Graph, GraphNode, NodeId};
 
 /// The maximum number of nodes for which redundant edges are left out. Finding them costs nodes × edges.
-const REDUCED: usize = 2000;
+const MAX_REDUCED: usize = 2000;
 
 /// Draws the graph in Graphviz' DOT: a cluster per add-on, gates as diamonds, edges labelled with their reason. `names` are the names of
 /// the parts.
@@ -19,7 +19,7 @@ pub fn to_dot(graph: &Graph, names: &[&str]) -> String {
         quote_dot(&mut label, name);
         let _ = writeln!(dot, "  subgraph cluster_{part} {{\n    label={label};");
         for (id, node) in graph.nodes.iter().enumerate() {
-            if matches!(node, Node::Object { part: of, .. } if *of == part) {
+            if matches!(node, GraphNode::Object { part: of, .. } if *of == part) {
                 let mut label = String::new();
                 quote_dot(&mut label, &node.to_string());
                 let _ = writeln!(dot, "    n{id} [label={label}];");
@@ -28,13 +28,13 @@ pub fn to_dot(graph: &Graph, names: &[&str]) -> String {
         dot.push_str("  }\n");
     }
     for (id, node) in graph.nodes.iter().enumerate() {
-        if let Node::Gate { title } = node {
+        if let GraphNode::Gate { title } = node {
             let mut label = String::new();
             quote_dot(&mut label, title);
             let _ = writeln!(dot, "  n{id} [label={label}, shape=diamond];");
         }
     }
-    for edge in shown(graph) {
+    for edge in edges_to_draw(graph) {
         let Edge {
             from, to, reason, ..
         } = edge;
@@ -51,18 +51,18 @@ pub fn to_mermaid(graph: &Graph, names: &[&str]) -> String {
     for (part, name) in names.iter().enumerate() {
         let _ = writeln!(chart, "  subgraph p{part}[{}]", quote_mermaid(name));
         for (id, node) in graph.nodes.iter().enumerate() {
-            if matches!(node, Node::Object { part: of, .. } if *of == part) {
+            if matches!(node, GraphNode::Object { part: of, .. } if *of == part) {
                 let _ = writeln!(chart, "    n{id}[{}]", quote_mermaid(&node.to_string()));
             }
         }
         chart.push_str("  end\n");
     }
     for (id, node) in graph.nodes.iter().enumerate() {
-        if let Node::Gate { title } = node {
+        if let GraphNode::Gate { title } = node {
             let _ = writeln!(chart, "  n{id}{{{}}}", quote_mermaid(title));
         }
     }
-    for edge in shown(graph) {
+    for edge in edges_to_draw(graph) {
         let Edge {
             from, to, reason, ..
         } = edge;
@@ -102,13 +102,13 @@ fn quote_mermaid(text: &str) -> String {
 }
 
 /// Returns the edges to draw: one between two nodes, and none that a longer path implies.
-fn shown(graph: &Graph) -> Vec<&Edge> {
+fn edges_to_draw(graph: &Graph) -> Vec<&Edge> {
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
     edges.dedup_by_key(|edge| (edge.from, edge.to));
-    if graph.nodes.len() > REDUCED {
+    if graph.nodes.len() > MAX_REDUCED {
         return edges;
     }
-    let order = topological(graph.nodes.len(), &graph.edges);
+    let order = topological_order(graph.nodes.len(), &graph.edges);
     let mut place = vec![0usize; graph.nodes.len()];
     for (at, node) in order.iter().enumerate() {
         if let Some(place) = place.get_mut(*node) {
@@ -119,7 +119,7 @@ fn shown(graph: &Graph) -> Vec<&Edge> {
     let mut redundant: HashSet<(NodeId, NodeId)> = HashSet::new();
     for node in 0..graph.nodes.len() {
         // Visit the nearest nodes first: nodes that they reach need no edge of their own.
-        let mut next: Vec<NodeId> = graph.leads_to(node).iter().map(|edge| edge.to).collect();
+        let mut next: Vec<NodeId> = graph.edges_from(node).iter().map(|edge| edge.to).collect();
         next.sort_by_key(|node| place(*node));
         next.dedup();
         let last = next.last().map_or(0, |node| place(*node));
@@ -131,7 +131,7 @@ fn shown(graph: &Graph) -> Vec<&Edge> {
             }
             let mut open = vec![to];
             while let Some(at) = open.pop() {
-                for edge in graph.leads_to(at) {
+                for edge in graph.edges_from(at) {
                     if place(edge.to) <= last && reached.insert(edge.to) {
                         open.push(edge.to);
                     }
@@ -145,12 +145,12 @@ fn shown(graph: &Graph) -> Vec<&Edge> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Reason, Until};
+    use super::super::{EdgeReason, Until};
     use super::*;
     use common::manifest::key::ObjectKey;
 
     fn graph() -> Graph {
-        let object = |part, name: &str| Node::Object {
+        let object = |part, name: &str| GraphNode::Object {
             part,
             key: ObjectKey {
                 kind: "Namespace".to_owned(),
@@ -169,15 +169,15 @@ mod tests {
                 object(0, "a"),
                 object(0, "odd \"\\ [x]#"),
                 object(1, "c"),
-                Node::Gate {
+                GraphNode::Gate {
                     title: "one is installed".to_owned(),
                 },
             ],
             edges: vec![
-                edge(0, 1, Reason::DependsOn),
-                edge(0, 3, Reason::Requires),
-                edge(1, 3, Reason::Requires),
-                edge(3, 2, Reason::Requires),
+                edge(0, 1, EdgeReason::DependsOn),
+                edge(0, 3, EdgeReason::Requires),
+                edge(1, 3, EdgeReason::Requires),
+                edge(3, 2, EdgeReason::Requires),
             ],
         }
     }

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::annotations::Wishes;
-use super::draft::Draft;
-use super::{NodeId, Reason, Until};
+use super::annotations::OrderAnnotations;
+use super::draft::GraphDraft;
+use super::{EdgeReason, NodeId, Until};
 
 /// Adds edges from the named object to the one that depends on it. An object that is not part of the command is not waited for: it exists
 /// already, or this command does not create it.
-pub(super) fn depends_on(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
+pub(super) fn add_depends_on_edges(
+    draft: &mut GraphDraft<'_>,
+    wishes: &BTreeMap<NodeId, OrderAnnotations>,
+) {
     for (id, wishes) in wishes {
         for key in &wishes.after {
             if let Some(named) = draft.find(key) {
-                draft.edge(named, *id, Until::Ready, Reason::DependsOn);
+                draft.add_edge(named, *id, Until::Ready, EdgeReason::DependsOn);
             }
         }
     }
@@ -20,7 +23,10 @@ pub(super) fn depends_on(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes
 
 /// Adds edges from the members of a group to the objects that come after it, and to the members from those that come before it. A group
 /// belongs to one add-on, as in kapp it belongs to one app.
-pub(super) fn change_rules(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
+pub(super) fn add_change_rule_edges(
+    draft: &mut GraphDraft<'_>,
+    wishes: &BTreeMap<NodeId, OrderAnnotations>,
+) {
     let mut members: BTreeMap<(&str, usize), BTreeSet<NodeId>> = BTreeMap::new();
     let mut holders: BTreeMap<(&str, usize, bool), BTreeSet<NodeId>> = BTreeMap::new();
     for (id, wishes) in wishes {
@@ -49,7 +55,7 @@ pub(super) fn change_rules(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wish
             holders.iter().partition(|id| members.contains(id));
         let members: Vec<NodeId> = members.iter().copied().collect();
         let mut connect = |from: &[NodeId], to: &[NodeId]| {
-            draft.connect(from, to, Until::Ready, Reason::ChangeRule, title);
+            draft.connect(from, to, Until::Ready, EdgeReason::ChangeRule, title);
         };
         if before {
             connect(&outside, &members);
@@ -59,9 +65,9 @@ pub(super) fn change_rules(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wish
         for holder in inside {
             for member in &members {
                 if before {
-                    draft.edge(holder, *member, Until::Ready, Reason::ChangeRule);
+                    draft.add_edge(holder, *member, Until::Ready, EdgeReason::ChangeRule);
                 } else {
-                    draft.edge(*member, holder, Until::Ready, Reason::ChangeRule);
+                    draft.add_edge(*member, holder, Until::Ready, EdgeReason::ChangeRule);
                 }
             }
         }

@@ -3,19 +3,19 @@
 
 use serde_json::Value;
 
-use super::draft::{Draft, Item};
-use super::selector::{Label, Selector, Verdict};
-use super::template::{Template, list, text};
-use super::weak::Weak;
-use super::{NodeId, Reason, Until};
-use crate::order::Rank;
+use super::draft::{DraftObject, GraphDraft};
+use super::selector::{LabelLookup, SelectorMatch, WebhookSelector};
+use super::template::{WorkloadTemplate, list_items, read_text};
+use super::weak::SoftEdges;
+use super::{EdgeReason, NodeId, Until};
+use crate::order::ObjectRank;
 use common::manifest::kinds::traits::is_built_in;
 
 /// Adds edges from each APIService to the objects of its group and version.
-pub(super) fn api_services(weak: &mut Weak<'_, '_>) {
+pub(super) fn add_api_service_edges(weak: &mut SoftEdges<'_, '_>) {
     let services: Vec<_> = weak
         .draft
-        .of_kind("apiregistration.k8s.io", "APIService")
+        .objects_of_kind("apiregistration.k8s.io", "APIService")
         .filter(|(_, item)| {
             item.object
                 .pointer("/spec/service")
@@ -23,60 +23,62 @@ pub(super) fn api_services(weak: &mut Weak<'_, '_>) {
         })
         .collect();
     for (service, item) in services {
-        let group = text(item.object, "/spec/group");
-        let version = text(item.object, "/spec/version");
+        let group = read_text(item.object, "/spec/group");
+        let version = read_text(item.object, "/spec/version");
         let (Some(group), Some(version)) = (group, version) else {
             continue;
         };
-        let objects = weak.draft.of_group(group);
+        let objects = weak.draft.objects_of_group(group);
         let served: Vec<NodeId> = objects
             .filter(|(_, item)| item.target.version == version)
             .map(|(id, _)| id)
             .collect();
-        weak.from(service, served, Until::Ready, Reason::ApiService);
+        weak.add_from(service, served, Until::Ready, EdgeReason::ApiService);
     }
 }
 
 /// Adds edges from each webhook configuration to the objects that it matches. A validating webhook with failure policy Ignore adds none,
 /// because the API server also accepts the object without it; a mutating one would fail to mutate the object.
-pub(super) fn judges(weak: &mut Weak<'_, '_>) {
+pub(super) fn add_webhook_edges(weak: &mut SoftEdges<'_, '_>) {
     for kind in [
         "MutatingWebhookConfiguration",
         "ValidatingWebhookConfiguration",
     ] {
         let configurations: Vec<_> = weak
             .draft
-            .of_kind("admissionregistration.k8s.io", kind)
+            .objects_of_kind("admissionregistration.k8s.io", kind)
             .collect();
         for (id, configuration) in configurations {
             let mutating = kind == "MutatingWebhookConfiguration";
-            let webhooks = list(configuration.object, "/webhooks")
-                .filter(|webhook| mutating || text(webhook, "/failurePolicy") != Some("Ignore"))
-                .map(Webhook::new);
-            let webhooks: Vec<Webhook<'_>> = webhooks.collect();
+            let webhooks = list_items(configuration.object, "/webhooks")
+                .filter(|webhook| {
+                    mutating || read_text(webhook, "/failurePolicy") != Some("Ignore")
+                })
+                .map(AdmissionWebhook::new);
+            let webhooks: Vec<AdmissionWebhook<'_>> = webhooks.collect();
             if webhooks.is_empty() {
                 continue;
             }
             let draft = &*weak.draft;
             let judged = draft.objects().filter(|(_, item)| {
                 let mut webhooks = webhooks.iter();
-                webhooks.any(|webhook| webhook.judges(item, &configuration, draft))
+                webhooks.any(|webhook| webhook.must_precede(item, &configuration, draft))
             });
             let judged: Vec<NodeId> = judged.map(|(id, _)| id).collect();
-            weak.from(id, judged, Until::Ready, Reason::Judge);
+            weak.add_from(id, judged, Until::Ready, EdgeReason::Judge);
         }
     }
 }
 
 /// One webhook of a configuration.
-struct Webhook<'a> {
-    rules: Vec<Rule<'a>>,
-    namespaces: Selector<'a>,
-    objects: Selector<'a>,
+struct AdmissionWebhook<'a> {
+    rules: Vec<WebhookRule<'a>>,
+    namespaces: WebhookSelector<'a>,
+    objects: WebhookSelector<'a>,
 }
 
 /// One rule of a webhook, as the API server's matcher reads it.
-struct Rule<'a> {
+struct WebhookRule<'a> {
     groups: Vec<&'a str>,
     /// Empty means any: with `matchPolicy: Equivalent`, the default, another version of a kind is converted and matches as well.
     versions: Vec<&'a str>,
@@ -85,20 +87,20 @@ struct Rule<'a> {
 }
 
 /// The request that a rule is compared with.
-struct Request<'a> {
+struct MatchRequest<'a> {
     group: &'a str,
     version: &'a str,
     resource: &'a str,
     namespaced: bool,
 }
 
-impl<'a> Webhook<'a> {
+impl<'a> AdmissionWebhook<'a> {
     fn new(webhook: &'a Value) -> Self {
-        let exact = text(webhook, "/matchPolicy") == Some("Exact");
+        let exact = read_text(webhook, "/matchPolicy") == Some("Exact");
         let texts = |rule: &'a Value, field: &str| -> Vec<&'a str> {
-            list(rule, field).filter_map(Value::as_str).collect()
+            list_items(rule, field).filter_map(Value::as_str).collect()
         };
-        let rules = list(webhook, "/rules")
+        let rules = list_items(webhook, "/rules")
             .filter(|rule| {
                 let operations = texts(rule, "/operations");
                 let writes = ["CREATE", "UPDATE", "*"];
@@ -106,7 +108,7 @@ impl<'a> Webhook<'a> {
                     .iter()
                     .any(|operation| writes.contains(operation))
             })
-            .map(|rule| Rule {
+            .map(|rule| WebhookRule {
                 groups: texts(rule, "/apiGroups"),
                 versions: if exact {
                     texts(rule, "/apiVersions")
@@ -114,12 +116,12 @@ impl<'a> Webhook<'a> {
                     Vec::new()
                 },
                 resources: texts(rule, "/resources"),
-                scope: text(rule, "/scope").unwrap_or("*"),
+                scope: read_text(rule, "/scope").unwrap_or("*"),
             });
         Self {
             rules: rules.collect(),
-            namespaces: Selector::new(webhook.get("namespaceSelector")),
-            objects: Selector::new(webhook.get("objectSelector")),
+            namespaces: WebhookSelector::new(webhook.get("namespaceSelector")),
+            objects: WebhookSelector::new(webhook.get("objectSelector")),
         }
     }
 
@@ -130,26 +132,34 @@ impl<'a> Webhook<'a> {
     /// selectors certainly match. Objects of Kubernetes itself in kube-system wait for no webhook either, because its backend needs them.
     /// (In kops' many-addons, the load balancer's webhook matches every Service: the cluster's DNS would wait for a controller that asks it
     /// for addresses.)
-    fn judges(&self, item: &Item<'a>, configuration: &Item<'_>, draft: &Draft<'a>) -> bool {
+    fn must_precede(
+        &self,
+        item: &DraftObject<'a>,
+        configuration: &DraftObject<'_>,
+        draft: &GraphDraft<'a>,
+    ) -> bool {
         let own = item.part == configuration.part;
         let exempt = item.key.group == "admissionregistration.k8s.io";
-        if exempt || item.rank <= Rank::Definitions || (own && item.rank < Rank::Workloads) {
+        if exempt
+            || item.rank <= ObjectRank::Definitions
+            || (own && item.rank < ObjectRank::Workloads)
+        {
             return false;
         }
         if is_built_in(&item.key.group) && item.key.namespace.as_deref() == Some("kube-system") {
             return false;
         }
-        let doubtless = own && item.rank == Rank::Workloads;
+        let doubtless = own && item.rank == ObjectRank::Workloads;
         let namespace = item.key.namespace.as_deref();
-        let object = Request {
+        let object = MatchRequest {
             group: &item.key.group,
             version: &item.target.version,
             resource: &item.target.plural,
             namespaced: namespace.is_some(),
         };
         let labels = item.object.pointer("/metadata/labels");
-        let pods = Template::of(item).map(|template| {
-            let request = Request {
+        let pods = WorkloadTemplate::from_item(item).map(|template| {
+            let request = MatchRequest {
                 group: "",
                 version: "v1",
                 resource: "pods",
@@ -167,39 +177,43 @@ impl<'a> Webhook<'a> {
             self.rules.iter().any(|rule| rule.matches(&request))
                 && self
                     .objects
-                    .verdict(|key| label(labels, key, Label::Missing))
-                    == Verdict::Yes
-                && match self.in_namespace(namespace, draft) {
-                    Verdict::Yes => true,
-                    Verdict::Perhaps => !doubtless,
-                    Verdict::No => false,
+                    .evaluate(|key| find_label(labels, key, LabelLookup::Missing))
+                    == SelectorMatch::Yes
+                && match self.matches_namespace(namespace, draft) {
+                    SelectorMatch::Yes => true,
+                    SelectorMatch::Perhaps => !doubtless,
+                    SelectorMatch::No => false,
                 }
         })
     }
 
     /// Whether the webhook selects the namespace of an object. Only its name and the labels that the command itself sets are known.
-    fn in_namespace(&self, namespace: Option<&str>, draft: &Draft<'a>) -> Verdict {
+    fn matches_namespace(&self, namespace: Option<&str>, draft: &GraphDraft<'a>) -> SelectorMatch {
         let Some(name) = namespace else {
-            return Verdict::Yes;
+            return SelectorMatch::Yes;
         };
-        let known = draft.named("", "Namespace", None, name);
+        let known = draft.find_named("", "Namespace", None, name);
         let labels = known
             .and_then(|id| draft.items.get(id))
             .and_then(|item| item.object.pointer("/metadata/labels"));
-        self.namespaces.verdict(|key| match key {
-            "kubernetes.io/metadata.name" => Label::Value(name),
-            _ => label(labels, key, Label::Unknown),
+        self.namespaces.evaluate(|key| match key {
+            "kubernetes.io/metadata.name" => LabelLookup::Value(name),
+            _ => find_label(labels, key, LabelLookup::Unknown),
         })
     }
 }
 
-fn label<'l>(labels: Option<&'l Value>, key: &str, otherwise: Label<'l>) -> Label<'l> {
+fn find_label<'l>(
+    labels: Option<&'l Value>,
+    key: &str,
+    otherwise: LabelLookup<'l>,
+) -> LabelLookup<'l> {
     let value = labels.and_then(|labels| labels.get(key)?.as_str());
-    value.map_or(otherwise, Label::Value)
+    value.map_or(otherwise, LabelLookup::Value)
 }
 
-impl Rule<'_> {
-    fn matches(&self, request: &Request<'_>) -> bool {
+impl WebhookRule<'_> {
+    fn matches(&self, request: &MatchRequest<'_>) -> bool {
         let any = |list: &[&str], value: &str| list.contains(&"*") || list.contains(&value);
         let whole = |resource: &&str| match resource.split_once('/') {
             None => *resource == "*" || *resource == request.resource,

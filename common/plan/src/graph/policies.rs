@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::template::workloads;
-use super::weak::Weak;
-use super::{NodeId, Reason, Until};
+use super::weak::SoftEdges;
+use super::{EdgeReason, NodeId, Until};
 
 /// Adds edges from each policy to the workloads of its namespace, because a pod that is older than its policy was never checked against it.
-pub(super) fn policies(weak: &mut Weak<'_, '_>) {
+pub(super) fn add_policy_edges(weak: &mut SoftEdges<'_, '_>) {
     let kinds = [
         ("", "ResourceQuota"),
         ("", "LimitRange"),
@@ -15,7 +15,7 @@ pub(super) fn policies(weak: &mut Weak<'_, '_>) {
     ];
     let mut policies: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
     for (group, kind) in kinds {
-        for (id, item) in weak.draft.of_kind(group, kind) {
+        for (id, item) in weak.draft.objects_of_kind(group, kind) {
             let namespace = item.key.namespace.as_deref().unwrap_or_default();
             policies.entry(namespace).or_default().push(id);
         }
@@ -29,8 +29,12 @@ pub(super) fn policies(weak: &mut Weak<'_, '_>) {
     }
     for (namespace, policies) in policies {
         let judged = judged.get(namespace).map_or(&[][..], Vec::as_slice);
-        weak.connect(&policies, judged, Until::Applied, Reason::Policy, || {
-            format!("policies of {namespace}")
-        });
+        weak.connect(
+            &policies,
+            judged,
+            Until::Applied,
+            EdgeReason::Policy,
+            || format!("policies of {namespace}"),
+        );
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::draft::Draft;
-use super::{NodeId, Reason, Until};
+use super::draft::GraphDraft;
+use super::{EdgeReason, NodeId, Until};
 
 /// Adds edges from the objects of a required add-on, over a gate, to the objects of the add-ons that require it.
-pub(super) fn gates(draft: &mut Draft<'_>) {
+pub(super) fn add_requires_gates(draft: &mut GraphDraft<'_>) {
     let mut objects: BTreeMap<usize, Vec<NodeId>> = BTreeMap::new();
     for (id, item) in draft.objects() {
         objects.entry(item.part).or_default().push(id);
@@ -22,14 +22,14 @@ pub(super) fn gates(draft: &mut Draft<'_>) {
         let Some(part) = parts.get(needed).filter(|_| required.contains(&needed)) else {
             continue;
         };
-        let gate = draft.gate(format!("{} is installed", part.name));
+        let gate = draft.add_gate(format!("{} is installed", part.name));
         for object in of(needed) {
-            draft.edge(object, gate, Until::Ready, Reason::Requires);
+            draft.add_edge(object, gate, Until::Ready, EdgeReason::Requires);
         }
         for (waiting, part) in parts.iter().enumerate() {
             if part.requires.contains(&needed) {
                 for object in of(waiting) {
-                    draft.edge(gate, object, Until::Ready, Reason::Requires);
+                    draft.add_edge(gate, object, Until::Ready, EdgeReason::Requires);
                 }
             }
         }

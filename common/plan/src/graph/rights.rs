@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::draft::Draft;
-use super::template::{list, text, workloads};
-use super::{NodeId, Reason, Until};
+use super::draft::GraphDraft;
+use super::template::{list_items, read_text, workloads};
+use super::{EdgeReason, NodeId, Until};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -14,26 +14,26 @@ type Account<'a> = (&'a str, &'a str);
 /// Adds two kinds of edges. Role → binding: the API server resolves the role for users who are not cluster admins, and does not retry.
 /// Binding → workloads whose ServiceAccount it names: a pod that starts without its rights fails and is backed off. Bindings of groups
 /// (`system:serviceaccounts`) add no edges, because every account is bound.
-pub(super) fn rights(draft: &mut Draft<'_>) {
+pub(super) fn add_rights_edges(draft: &mut GraphDraft<'_>) {
     let mut roles: Vec<(NodeId, NodeId)> = Vec::new();
     let mut bindings: BTreeMap<Account<'_>, Vec<NodeId>> = BTreeMap::new();
     for kind in ["RoleBinding", "ClusterRoleBinding"] {
-        for (id, item) in draft.of_kind(RBAC, kind) {
+        for (id, item) in draft.objects_of_kind(RBAC, kind) {
             let namespace = item.key.namespace.as_deref();
-            let role = text(item.object, "/roleRef/name").and_then(|name| {
-                match text(item.object, "/roleRef/kind")? {
-                    "ClusterRole" => draft.named(RBAC, "ClusterRole", None, name),
-                    "Role" => draft.named(RBAC, "Role", namespace, name),
+            let role = read_text(item.object, "/roleRef/name").and_then(|name| {
+                match read_text(item.object, "/roleRef/kind")? {
+                    "ClusterRole" => draft.find_named(RBAC, "ClusterRole", None, name),
+                    "Role" => draft.find_named(RBAC, "Role", namespace, name),
                     _ => None,
                 }
             });
             roles.extend(role.map(|role| (role, id)));
-            for subject in list(item.object, "/subjects") {
-                if text(subject, "/kind") != Some("ServiceAccount") {
+            for subject in list_items(item.object, "/subjects") {
+                if read_text(subject, "/kind") != Some("ServiceAccount") {
                     continue;
                 }
-                let namespace = text(subject, "/namespace").or(namespace);
-                if let (Some(namespace), Some(name)) = (namespace, text(subject, "/name")) {
+                let namespace = read_text(subject, "/namespace").or(namespace);
+                if let (Some(namespace), Some(name)) = (namespace, read_text(subject, "/name")) {
                     bindings.entry((namespace, name)).or_default().push(id);
                 }
             }
@@ -41,17 +41,17 @@ pub(super) fn rights(draft: &mut Draft<'_>) {
     }
     let mut users: BTreeMap<Account<'_>, Vec<NodeId>> = BTreeMap::new();
     for (id, template) in workloads(draft) {
-        let account = (template.namespace, template.account());
+        let account = (template.namespace, template.service_account());
         users.entry(account).or_default().push(id);
     }
     for (role, binding) in roles {
-        draft.edge(role, binding, Until::Applied, Reason::Rights);
+        draft.add_edge(role, binding, Until::Applied, EdgeReason::Rights);
     }
     for (account, bindings) in bindings {
         let Some(users) = users.get(&account) else {
             continue;
         };
-        draft.connect(&bindings, users, Until::Applied, Reason::Rights, || {
+        draft.connect(&bindings, users, Until::Applied, EdgeReason::Rights, || {
             let (namespace, name) = account;
             format!("{namespace}/ServiceAccount {name} has its rights")
         });

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::template::{list, text};
+use super::template::{list_items, read_text};
 
 /// The value of a label, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Label<'a> {
+pub(super) enum LabelLookup<'a> {
     /// It has this value.
     Value(&'a str),
     /// It is missing.
@@ -17,7 +17,7 @@ pub(super) enum Label<'a> {
 
 /// Whether a selector matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Verdict {
+pub(super) enum SelectorMatch {
     /// It does not match.
     No,
     /// It depends on unknown labels.
@@ -28,18 +28,18 @@ pub(super) enum Verdict {
 
 /// A label selector. Without requirements, it matches everything.
 #[derive(Debug, Default)]
-pub(super) struct Selector<'a> {
-    requirements: Vec<Requirement<'a>>,
+pub(super) struct WebhookSelector<'a> {
+    requirements: Vec<SelectorRequirement<'a>>,
 }
 
 #[derive(Debug)]
-struct Requirement<'a> {
+struct SelectorRequirement<'a> {
     key: &'a str,
     operator: &'a str,
     values: Vec<&'a str>,
 }
 
-impl<'a> Selector<'a> {
+impl<'a> WebhookSelector<'a> {
     /// Reads a selector from a field that may be missing.
     pub fn new(selector: Option<&'a Value>) -> Self {
         let Some(selector) = selector else {
@@ -47,17 +47,17 @@ impl<'a> Selector<'a> {
         };
         let equal = selector.get("matchLabels").and_then(Value::as_object);
         let equal = equal.into_iter().flatten().filter_map(|(key, value)| {
-            Some(Requirement {
+            Some(SelectorRequirement {
                 key,
                 operator: "In",
                 values: vec![value.as_str()?],
             })
         });
-        let expressions = list(selector, "/matchExpressions").filter_map(|expression| {
-            Some(Requirement {
-                key: text(expression, "/key")?,
-                operator: text(expression, "/operator")?,
-                values: list(expression, "/values")
+        let expressions = list_items(selector, "/matchExpressions").filter_map(|expression| {
+            Some(SelectorRequirement {
+                key: read_text(expression, "/key")?,
+                operator: read_text(expression, "/operator")?,
+                values: list_items(expression, "/values")
                     .filter_map(Value::as_str)
                     .collect(),
             })
@@ -68,19 +68,23 @@ impl<'a> Selector<'a> {
     }
 
     /// Evaluates the selector. `label` looks up a label.
-    pub fn verdict<'l>(&self, label: impl Fn(&str) -> Label<'l>) -> Verdict {
+    pub fn evaluate<'l>(&self, label: impl Fn(&str) -> LabelLookup<'l>) -> SelectorMatch {
         let verdicts = self.requirements.iter().map(|requirement| {
             let has = |value: &str| requirement.values.contains(&value);
             let yes = match (label(requirement.key), requirement.operator) {
-                (Label::Unknown, _) => return Verdict::Perhaps,
-                (Label::Value(value), "In") => has(value),
-                (Label::Value(value), "NotIn") => !has(value),
-                (Label::Value(_), operator) => operator != "DoesNotExist",
-                (Label::Missing, operator) => !matches!(operator, "In" | "Exists"),
+                (LabelLookup::Unknown, _) => return SelectorMatch::Perhaps,
+                (LabelLookup::Value(value), "In") => has(value),
+                (LabelLookup::Value(value), "NotIn") => !has(value),
+                (LabelLookup::Value(_), operator) => operator != "DoesNotExist",
+                (LabelLookup::Missing, operator) => !matches!(operator, "In" | "Exists"),
             };
-            if yes { Verdict::Yes } else { Verdict::No }
+            if yes {
+                SelectorMatch::Yes
+            } else {
+                SelectorMatch::No
+            }
         });
-        verdicts.min().unwrap_or(Verdict::Yes)
+        verdicts.min().unwrap_or(SelectorMatch::Yes)
     }
 }
 
@@ -94,53 +98,56 @@ mod tests {
     fn what_is_unknown_decides_nothing() {
         let selector = |expression: Value| json!({"matchExpressions": [expression]});
         let rows = [
-            (json!({}), Verdict::Yes),
-            (json!({"matchLabels": {"a": "1"}}), Verdict::Yes),
-            (json!({"matchLabels": {"a": "2"}}), Verdict::No),
-            (json!({"matchLabels": {"gone": "1"}}), Verdict::No),
+            (json!({}), SelectorMatch::Yes),
+            (json!({"matchLabels": {"a": "1"}}), SelectorMatch::Yes),
+            (json!({"matchLabels": {"a": "2"}}), SelectorMatch::No),
+            (json!({"matchLabels": {"gone": "1"}}), SelectorMatch::No),
             (
                 json!({"matchLabels": {"a": "1", "u": "1"}}),
-                Verdict::Perhaps,
+                SelectorMatch::Perhaps,
             ),
-            (json!({"matchLabels": {"a": "2", "u": "1"}}), Verdict::No),
+            (
+                json!({"matchLabels": {"a": "2", "u": "1"}}),
+                SelectorMatch::No,
+            ),
             (
                 selector(json!({"key": "a", "operator": "In", "values": ["2", "1"]})),
-                Verdict::Yes,
+                SelectorMatch::Yes,
             ),
             (
                 selector(json!({"key": "a", "operator": "NotIn", "values": ["1"]})),
-                Verdict::No,
+                SelectorMatch::No,
             ),
             (
                 selector(json!({"key": "gone", "operator": "NotIn", "values": ["1"]})),
-                Verdict::Yes,
+                SelectorMatch::Yes,
             ),
             (
                 selector(json!({"key": "a", "operator": "Exists"})),
-                Verdict::Yes,
+                SelectorMatch::Yes,
             ),
             (
                 selector(json!({"key": "gone", "operator": "Exists"})),
-                Verdict::No,
+                SelectorMatch::No,
             ),
             (
                 selector(json!({"key": "a", "operator": "DoesNotExist"})),
-                Verdict::No,
+                SelectorMatch::No,
             ),
             (
                 selector(json!({"key": "gone", "operator": "DoesNotExist"})),
-                Verdict::Yes,
+                SelectorMatch::Yes,
             ),
             (
                 selector(json!({"key": "u", "operator": "DoesNotExist"})),
-                Verdict::Perhaps,
+                SelectorMatch::Perhaps,
             ),
         ];
         for (selector, expect) in rows {
-            let verdict = Selector::new(Some(&selector)).verdict(|key| match key {
-                "a" => Label::Value("1"),
-                "u" => Label::Unknown,
-                _ => Label::Missing,
+            let verdict = WebhookSelector::new(Some(&selector)).evaluate(|key| match key {
+                "a" => LabelLookup::Value("1"),
+                "u" => LabelLookup::Unknown,
+                _ => LabelLookup::Missing,
             });
             assert_eq!(verdict, expect, "{selector}");
         }

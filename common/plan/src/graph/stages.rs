@@ -2,44 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use super::annotations::{Phase, Stage, Tool, Wishes};
-use super::cycle::topological;
-use super::draft::Draft;
-use super::{NodeId, Reason, Until};
+use super::annotations::{ApplyStage, HookPhase, OrderAnnotations, StageTool};
+use super::cycle::topological_order;
+use super::draft::GraphDraft;
+use super::{EdgeReason, NodeId, Until};
 
 /// Position of a stage within its add-on.
-type Place = (Phase, i64);
+type StagePosition = (HookPhase, i64);
 
 /// Position of objects without an annotation, in an add-on with annotations (Argo CD: wave 0 of phase Sync).
-const DEFAULT: Place = (Phase::With, 0);
+const DEFAULT: StagePosition = (HookPhase::With, 0);
 /// Position of the CRDs from `crds/`.
-const DEFINITIONS: Place = (Phase::Definitions, 0);
+const DEFINITIONS: StagePosition = (HookPhase::Definitions, 0);
 
 /// Adds edges from each stage over a gate to the next one, add-on by add-on. An add-on without annotations has no stages.
-pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
-    let mut tools: BTreeMap<usize, Tool> = BTreeMap::new();
-    let said: BTreeMap<NodeId, Stage> = wishes
+pub(super) fn add_stage_edges(
+    draft: &mut GraphDraft<'_>,
+    wishes: &BTreeMap<NodeId, OrderAnnotations>,
+) {
+    let mut tools: BTreeMap<usize, StageTool> = BTreeMap::new();
+    let said: BTreeMap<NodeId, ApplyStage> = wishes
         .iter()
         .filter_map(|(id, wishes)| Some((*id, wishes.stage?)))
         .collect();
     for (id, stage) in &said {
         if let Some(item) = draft.items.get(*id) {
             let tool = tools.entry(item.part).or_insert(stage.tool);
-            if stage.tool == Tool::Argo {
-                *tool = Tool::Argo;
+            if stage.tool == StageTool::Argo {
+                *tool = StageTool::Argo;
             }
         }
     }
     if tools.is_empty() {
         return;
     }
-    let places = places(draft, &said);
+    let places = stage_positions(draft, &said);
     for part in draft.parts_by_name() {
         let (Some(tool), Some(name)) = (tools.get(&part), draft.parts.get(part)) else {
             continue;
         };
         let name = name.name;
-        let mut stages: BTreeMap<Place, Vec<NodeId>> = BTreeMap::new();
+        let mut stages: BTreeMap<StagePosition, Vec<NodeId>> = BTreeMap::new();
         for (id, item) in draft.objects() {
             if let Some(place) = places
                 .get(id)
@@ -51,26 +54,29 @@ pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
             }
         }
         let reason = match tool {
-            Tool::Argo => Reason::SyncWave,
-            Tool::Helm => Reason::HookWeight,
+            StageTool::Argo => EdgeReason::SyncWave,
+            StageTool::Helm => EdgeReason::HookWeight,
         };
         for ((place, from), (_, to)) in stages.iter().zip(stages.iter().skip(1)) {
             let (until, reason) = match *place {
                 // A hook may need the CRDs even if the command does not wait for readiness.
-                DEFINITIONS => (Until::Served, Reason::Definition),
+                DEFINITIONS => (Until::Served, EdgeReason::Definition),
                 _ => (Until::Ready, reason),
             };
-            draft.connect(from, to, until, reason, || title(*place, *tool, name));
+            draft.connect(from, to, until, reason, || gate_title(*place, *tool, name));
         }
     }
 }
 
 /// Returns the position of every object. An object without an annotation comes with the first object that needs it: Argo CD does the same
 /// with namespaces and CRDs, and an object that a hook names would otherwise wait for the hook.
-fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<Place>> {
+fn stage_positions(
+    draft: &mut GraphDraft<'_>,
+    said: &BTreeMap<NodeId, ApplyStage>,
+) -> Vec<Option<StagePosition>> {
     draft.sort_edges();
     let count = draft.count();
-    let mut places: Vec<Option<Place>> = (0..count)
+    let mut places: Vec<Option<StagePosition>> = (0..count)
         .map(|id| match said.get(&id) {
             Some(stage) => Some((stage.phase, stage.wave)),
             None => draft.items.get(id).map(|item| match item.is_of_crds {
@@ -81,7 +87,7 @@ fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<P
         .collect();
     let edges = draft.edges();
     let part = |id: NodeId| draft.items.get(id).map(|item| item.part);
-    for node in topological(count, edges).into_iter().rev() {
+    for node in topological_order(count, edges).into_iter().rev() {
         if said.contains_key(&node) {
             continue;
         }
@@ -105,14 +111,18 @@ fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<P
     places
 }
 
-fn title((phase, wave): Place, tool: Tool, part: &str) -> String {
+fn gate_title((phase, wave): StagePosition, tool: StageTool, part: &str) -> String {
     match (tool, phase) {
-        (_, Phase::Definitions) => format!("definitions of {part} are served"),
-        (Tool::Argo, Phase::Before) => format!("PreSync wave {wave} of {part} is ready"),
-        (Tool::Argo, Phase::With) => format!("wave {wave} of {part} is ready"),
-        (Tool::Argo, Phase::After) => format!("PostSync wave {wave} of {part} is ready"),
-        (Tool::Helm, Phase::Before) => format!("hooks of weight {wave} before {part} are ready"),
-        (Tool::Helm, Phase::With) => format!("all but the hooks of {part} is ready"),
-        (Tool::Helm, Phase::After) => format!("hooks of weight {wave} after {part} are ready"),
+        (_, HookPhase::Definitions) => format!("definitions of {part} are served"),
+        (StageTool::Argo, HookPhase::Before) => format!("PreSync wave {wave} of {part} is ready"),
+        (StageTool::Argo, HookPhase::With) => format!("wave {wave} of {part} is ready"),
+        (StageTool::Argo, HookPhase::After) => format!("PostSync wave {wave} of {part} is ready"),
+        (StageTool::Helm, HookPhase::Before) => {
+            format!("hooks of weight {wave} before {part} are ready")
+        }
+        (StageTool::Helm, HookPhase::With) => format!("all but the hooks of {part} is ready"),
+        (StageTool::Helm, HookPhase::After) => {
+            format!("hooks of weight {wave} after {part} are ready")
+        }
     }
 }

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::NodeId;
-use super::draft::{Draft, Item};
+use super::draft::{DraftObject, GraphDraft};
 
 /// The pods of a workload.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Template<'a> {
+pub(super) struct WorkloadTemplate<'a> {
     /// Their namespace.
     pub namespace: &'a str,
     /// Their metadata, if present.
@@ -16,9 +16,9 @@ pub(super) struct Template<'a> {
     pub spec: &'a Value,
 }
 
-impl<'a> Template<'a> {
+impl<'a> WorkloadTemplate<'a> {
     /// Returns the pod template of an object; `None` if the object runs no pods.
-    pub fn of(item: &Item<'a>) -> Option<Self> {
+    pub fn from_item(item: &DraftObject<'a>) -> Option<Self> {
         let holder = match (item.key.group.as_str(), item.key.kind.as_str()) {
             ("", "Pod") => item.object,
             ("", "ReplicationController")
@@ -35,7 +35,7 @@ impl<'a> Template<'a> {
     }
 
     /// Returns the name of the ServiceAccount that the pods run as.
-    pub fn account(&self) -> &'a str {
+    pub fn service_account(&self) -> &'a str {
         let named = |field| {
             let name = self.spec.get(field).and_then(Value::as_str);
             name.filter(|name| !name.is_empty())
@@ -52,21 +52,21 @@ impl<'a> Template<'a> {
 }
 
 /// Returns every object that runs pods.
-pub(super) fn workloads<'a>(draft: &Draft<'a>) -> Vec<(NodeId, Template<'a>)> {
+pub(super) fn workloads<'a>(draft: &GraphDraft<'a>) -> Vec<(NodeId, WorkloadTemplate<'a>)> {
     let objects = draft.objects();
     objects
-        .filter_map(|(id, item)| Some((id, Template::of(&item)?)))
+        .filter_map(|(id, item)| Some((id, WorkloadTemplate::from_item(&item)?)))
         .collect()
 }
 
 /// Returns the items of a list in an object; none if the list is missing.
-pub(super) fn list<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
+pub(super) fn list_items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     let list = object.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten()
 }
 
 /// Returns a string in an object, unless it is empty.
-pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+pub(super) fn read_text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
     let text = object.pointer(pointer).and_then(Value::as_str);
     text.filter(|text| !text.is_empty())
 }

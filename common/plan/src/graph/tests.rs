@@ -11,12 +11,12 @@ use crate::desired::DesiredContext;
 use common::api::names::InstallationName;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::{KindInfo, KindTable};
-use common::manifest::parse::{Options, parse};
-use common::values::mask::Mask;
+use common::manifest::parse::{ManifestOptions, parse};
+use common::values::mask::SecretMask;
 
 /// Wanted objects of a manifest. A kind is namespaced where the manifest gives one of its objects a namespace.
 pub(super) fn desired(yaml: &str) -> Desired {
-    let parsed = parse(yaml.as_bytes(), "m.yaml", &Options::default()).unwrap();
+    let parsed = parse(yaml.as_bytes(), "m.yaml", &ManifestOptions::default()).unwrap();
     let mut kinds = KindTable::default();
     for manifest in &parsed.manifests {
         let gvk = Gvk::of(&manifest.object).unwrap();
@@ -39,7 +39,7 @@ pub(super) fn desired(yaml: &str) -> Desired {
             installation: &installation,
             target_namespace: "web",
             kinds: &kinds,
-            mask: &Mask::default(),
+            mask: &SecretMask::default(),
         },
     )
     .unwrap()
@@ -47,7 +47,7 @@ pub(super) fn desired(yaml: &str) -> Desired {
 
 /// One add-on called `web`.
 fn graph(yaml: &str) -> Result<Graph, Cycle> {
-    Graph::new(&[Part {
+    Graph::new(&[GraphPart {
         name: "web",
         desired: &desired(yaml),
         requires: &[],
@@ -106,24 +106,24 @@ fn parts_before_another_are_listed_with_reasons() {
     let config = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: web}}";
     let parts = [desired(definition), with_till, desired(config)];
     let requires: [&[usize]; 3] = [&[], &[], &[1]];
-    let parts: Vec<Part<'_>> = parts
+    let parts: Vec<GraphPart<'_>> = parts
         .iter()
         .zip(requires)
         .zip(["one", "two", "three"])
-        .map(|((desired, requires), name)| Part {
+        .map(|((desired, requires), name)| GraphPart {
             name,
             desired,
             requires,
         })
         .collect();
     let graph = Graph::new(&parts).unwrap();
-    let before = |part| -> Vec<(usize, Vec<Reason>)> {
+    let before = |part| -> Vec<(usize, Vec<EdgeReason>)> {
         let before = graph.parts_before(part).into_iter();
         before
             .map(|(other, reasons)| (other, reasons.into_iter().collect()))
             .collect()
     };
     assert_eq!(before(0), []);
-    assert_eq!(before(1), [(0, vec![Reason::Definition])]);
-    assert_eq!(before(2), [(1, vec![Reason::Requires])]);
+    assert_eq!(before(1), [(0, vec![EdgeReason::Definition])]);
+    assert_eq!(before(2), [(1, vec![EdgeReason::Requires])]);
 }

@@ -2,27 +2,27 @@
 
 use std::collections::HashSet;
 
-use super::draft::Draft;
-use super::{NodeId, Reason, Until};
+use super::draft::GraphDraft;
+use super::{EdgeReason, NodeId, Until};
 
 /// Adds soft edges to a draft that has all its hard edges. No edge that it adds closes a cycle.
 #[derive(Debug)]
-pub(super) struct Weak<'d, 'a> {
+pub(super) struct SoftEdges<'d, 'a> {
     /// The draft.
-    pub draft: &'d mut Draft<'a>,
+    pub draft: &'d mut GraphDraft<'a>,
     /// Neighbours of each node, computed on first use because most commands do not need them.
-    neighbours: Option<Neighbours>,
+    neighbours: Option<NodeNeighbours>,
 }
 
 #[derive(Debug, Default)]
-struct Neighbours {
+struct NodeNeighbours {
     before: Vec<Vec<NodeId>>,
     after: Vec<Vec<NodeId>>,
 }
 
-impl<'d, 'a> Weak<'d, 'a> {
+impl<'d, 'a> SoftEdges<'d, 'a> {
     /// Starts with the hard edges of `draft`.
-    pub fn new(draft: &'d mut Draft<'a>) -> Self {
+    pub fn new(draft: &'d mut GraphDraft<'a>) -> Self {
         Self {
             draft,
             neighbours: None,
@@ -30,38 +30,38 @@ impl<'d, 'a> Weak<'d, 'a> {
     }
 
     /// Adds edges from each of `from` to `to`, except from nodes that wait for `to`.
-    pub fn into(
+    pub fn add_into(
         &mut self,
         from: impl IntoIterator<Item = NodeId>,
         to: NodeId,
         until: Until,
-        reason: Reason,
+        reason: EdgeReason,
     ) {
         let mut from = from.into_iter().peekable();
         if from.peek().is_none() {
             return;
         }
-        let after = reached(&self.neighbours().after, to);
+        let after = reachable_from(&self.neighbours().after, to);
         for from in from.filter(|from| !after.contains(from)) {
-            self.edge(from, to, until, reason);
+            self.add_edge(from, to, until, reason);
         }
     }
 
     /// Adds edges from `from` to each of `to`, except to nodes that `from` waits for.
-    pub fn from(
+    pub fn add_from(
         &mut self,
         from: NodeId,
         to: impl IntoIterator<Item = NodeId>,
         until: Until,
-        reason: Reason,
+        reason: EdgeReason,
     ) {
         let mut to = to.into_iter().peekable();
         if to.peek().is_none() {
             return;
         }
-        let before = reached(&self.neighbours().before, from);
+        let before = reachable_from(&self.neighbours().before, from);
         for to in to.filter(|to| !before.contains(to)) {
-            self.edge(from, to, until, reason);
+            self.add_edge(from, to, until, reason);
         }
     }
 
@@ -71,7 +71,7 @@ impl<'d, 'a> Weak<'d, 'a> {
         from: &[NodeId],
         to: &[NodeId],
         until: Until,
-        reason: Reason,
+        reason: EdgeReason,
         title: impl FnOnce() -> String,
     ) {
         if from.is_empty() || to.is_empty() {
@@ -79,12 +79,12 @@ impl<'d, 'a> Weak<'d, 'a> {
         }
         let before = &self.neighbours().before;
         let closes = from.iter().any(|from| {
-            let before = reached(before, *from);
+            let before = reachable_from(before, *from);
             to.iter().any(|to| before.contains(to))
         });
         if closes {
             for from in from {
-                self.from(*from, to.iter().copied(), until, reason);
+                self.add_from(*from, to.iter().copied(), until, reason);
             }
             return;
         }
@@ -97,15 +97,15 @@ impl<'d, 'a> Weak<'d, 'a> {
         }
     }
 
-    fn edge(&mut self, from: NodeId, to: NodeId, until: Until, reason: Reason) {
-        self.draft.edge(from, to, until, reason);
+    fn add_edge(&mut self, from: NodeId, to: NodeId, until: Until, reason: EdgeReason) {
+        self.draft.add_edge(from, to, until, reason);
         self.neighbours().add(from, to);
     }
 
-    fn neighbours(&mut self) -> &mut Neighbours {
+    fn neighbours(&mut self) -> &mut NodeNeighbours {
         let draft = &*self.draft;
         self.neighbours.get_or_insert_with(|| {
-            let mut neighbours = Neighbours::default();
+            let mut neighbours = NodeNeighbours::default();
             for edge in draft.edges() {
                 neighbours.add(edge.from, edge.to);
             }
@@ -114,7 +114,7 @@ impl<'d, 'a> Weak<'d, 'a> {
     }
 }
 
-impl Neighbours {
+impl NodeNeighbours {
     fn add(&mut self, from: NodeId, to: NodeId) {
         let length = from.max(to) + 1;
         for side in [&mut self.before, &mut self.after] {
@@ -132,7 +132,7 @@ impl Neighbours {
 }
 
 /// Returns a node and all nodes that can be reached from it.
-fn reached(neighbours: &[Vec<NodeId>], start: NodeId) -> HashSet<NodeId> {
+fn reachable_from(neighbours: &[Vec<NodeId>], start: NodeId) -> HashSet<NodeId> {
     let mut reached = HashSet::from([start]);
     let mut open = vec![start];
     while let Some(node) = open.pop() {

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use super::StoredRevision;
-use common::api::catalogue::{AddonVersion, CatalogueClass, at_digest};
+use common::api::catalogue::{AddonVersion, CatalogueClass, with_digest};
 use common::api::installation::AddonRef;
 use common::api::names::INDEX_BUILTIN;
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 use common::manifest::digest;
 
 impl StoredRevision {
@@ -16,23 +16,27 @@ impl StoredRevision {
     /// no hash that can be verified, it gets that of the installed content, unless its catalogue requires signatures: then only its own
     /// hash may replace a signature. `reference` is how the installation refers to it.
     #[must_use]
-    pub fn listed(&self, reference: &AddonRef, today: &Catalogue) -> Option<Entry> {
+    pub fn find_listed_entry(
+        &self,
+        reference: &AddonRef,
+        today: &Catalogue,
+    ) -> Option<CatalogueEntry> {
         let kept = self.entry.as_ref()?;
         if kept.addon != reference.name || reference.index.is_some() {
             return None;
         }
-        let is_listed = |entry: &&Entry| {
+        let is_listed = |entry: &&CatalogueEntry| {
             matches!(*entry.origin, Origin::Catalogue { .. })
                 && entry.addon == kept.addon
-                && is_same(&kept.version, &entry.version)
+                && is_same_version(&kept.version, &entry.version)
         };
-        let listed: Vec<&Entry> = today.entries.iter().filter(is_listed).collect();
+        let listed: Vec<&CatalogueEntry> = today.entries.iter().filter(is_listed).collect();
         let mut all = listed.iter().copied();
         let of_same = all.find(|entry| entry.origin == kept.origin);
         let mut entry = of_same.or(listed.first().copied())?.clone();
         let requires = entry.signature.as_ref().is_some_and(|it| it.required);
         let hash = &self.operation.installed.manifest_hash;
-        if entry.verifiable_hash().is_none() && !requires && digest::check(hash).is_ok() {
+        if entry.verifiable_hash().is_none() && !requires && digest::check_hash(hash).is_ok() {
             entry.version.manifest_hash = Some(hash.clone());
         }
         Some(entry)
@@ -41,9 +45,9 @@ impl StoredRevision {
     /// Returns the entry as one that the installation names: from its index, or otherwise from no catalogue, whatever the revision says.
     /// `place` is its location in the second case.
     #[must_use]
-    pub fn unlisted(&self, reference: &AddonRef, place: String) -> Option<Entry> {
+    pub fn to_unlisted_entry(&self, reference: &AddonRef, place: String) -> Option<CatalogueEntry> {
         let mut entry = self.entry_as_installed()?;
-        match index(&entry, reference) {
+        match find_index(&entry, reference) {
             Some(location) => {
                 let location = location.to_owned();
                 entry.origin = Arc::new(Origin::Index { location });
@@ -61,9 +65,9 @@ impl StoredRevision {
 
     /// Returns the catalogues that an unlisted entry claims to be from; `None` if it is from an index.
     #[must_use]
-    pub fn claimed<'a>(&'a self, reference: &'a AddonRef) -> Option<Vec<&'a str>> {
+    pub fn claimed_catalogues<'a>(&'a self, reference: &'a AddonRef) -> Option<Vec<&'a str>> {
         let entry = self.entry.as_ref()?;
-        if index(entry, reference).is_some() {
+        if find_index(entry, reference).is_some() {
             return None;
         }
         let named = reference.catalogue.as_deref();
@@ -76,7 +80,7 @@ impl StoredRevision {
 }
 
 /// Returns the index of the installation, if the entry is from it. Built-in entries are from no index of a tenant.
-fn index<'a>(entry: &Entry, reference: &'a AddonRef) -> Option<&'a str> {
+fn find_index<'a>(entry: &CatalogueEntry, reference: &'a AddonRef) -> Option<&'a str> {
     let is_of_index = matches!(*entry.origin, Origin::Index { .. });
     let index = reference.index.as_deref();
     index.filter(|index| is_of_index && *index != INDEX_BUILTIN)
@@ -84,9 +88,9 @@ fn index<'a>(entry: &Entry, reference: &'a AddonRef) -> Option<&'a str> {
 
 /// Whether a stored version is one that a catalogue lists, ignoring what a rollback wrote into it: the commit, the digest or the hash of
 /// the installed content.
-fn is_same(kept: &AddonVersion, listed: &AddonVersion) -> bool {
+fn is_same_version(kept: &AddonVersion, listed: &AddonVersion) -> bool {
     let mut kept = kept.clone();
-    let has_hash = |hash: &String| digest::check(hash).is_ok();
+    let has_hash = |hash: &String| digest::check_hash(hash).is_ok();
     if !listed.manifest_hash.as_ref().is_some_and(has_hash) {
         kept.manifest_hash.clone_from(&listed.manifest_hash);
     }
@@ -98,7 +102,7 @@ fn is_same(kept: &AddonVersion, listed: &AddonVersion) -> bool {
     }
     if let (Some(kept), Some(listed)) = (&mut kept.source.docker, &listed.source.docker) {
         let pinned = kept.image.rsplit_once('@');
-        let pinned = pinned.map(|(_, digest)| at_digest(&listed.image, digest));
+        let pinned = pinned.map(|(_, digest)| with_digest(&listed.image, digest));
         if pinned.as_ref() == Some(&kept.image) {
             kept.image.clone_from(&listed.image);
         }

@@ -8,8 +8,8 @@ use common::catalogue::author::Author;
 use super::*;
 
 /// An entry of a catalogue.
-pub(super) fn entry(version: &str, source: Value) -> Entry {
-    Entry {
+pub(super) fn entry(version: &str, source: Value) -> CatalogueEntry {
+    CatalogueEntry {
         addon: "web".to_owned(),
         description: None,
         support: None,
@@ -31,12 +31,12 @@ pub(super) fn entry(version: &str, source: Value) -> Entry {
     }
 }
 
-fn inline(version: &str) -> Entry {
+fn inline(version: &str) -> CatalogueEntry {
     entry(version, json!({"inline": {"manifest": "a: b"}}))
 }
 
-fn operation(version: &str, outcome: &str) -> Revision {
-    Revision {
+fn operation(version: &str, outcome: &str) -> HistoryEntry {
+    HistoryEntry {
         verb: "upgrade".to_owned(),
         installed: Installed {
             version: version.to_owned(),
@@ -52,7 +52,7 @@ fn revision(number: i64, version: &str, outcome: &str, replicas: u32) -> StoredR
     record.spec.addon_ref.name = "web".to_owned();
     record.spec.values = Some(json!({"replicas": replicas}));
     let mut stored =
-        StoredRevision::of(operation(version, outcome), &record, &inline(version), None);
+        StoredRevision::new(operation(version, outcome), &record, &inline(version), None);
     stored.number = number;
     stored.operation.installed.values_hash = replicas.to_string();
     stored
@@ -79,7 +79,7 @@ fn what_is_too_large_is_kept_by_its_digest_or_not_at_all() {
     let read: StoredRevision = serde_json::from_value(data).unwrap();
     assert_eq!((read.entry, read.entry_digest.len()), (None, 64));
     stored.spec.values = Some(json!({"text": manifest}));
-    let TooLarge { bytes } = stored.to_data().unwrap_err();
+    let RevisionTooLarge { bytes } = stored.to_data().unwrap_err();
     assert!(bytes > LARGEST);
 }
 
@@ -94,7 +94,7 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
     );
     let number = |all: &[&StoredRevision], asked| {
         let all: Vec<StoredRevision> = all.iter().map(|one| (*one).clone()).collect();
-        target(&all, asked, false).map(|found| found.number)
+        find_rollback_target(&all, asked, false).map(|found| found.number)
     };
     assert_eq!(number(&[&failed, &three, &two], None), Ok(3));
     assert_eq!(number(&[&three, &two, &one], None), Ok(2));
@@ -122,7 +122,7 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
     assert_eq!(number(&[], Some(1)), Err(NoRevision::Nothing));
     let begun = |all: &[&StoredRevision]| {
         let all: Vec<StoredRevision> = all.iter().map(|one| (*one).clone()).collect();
-        target(&all, None, true).map(|found| found.number)
+        find_rollback_target(&all, None, true).map(|found| found.number)
     };
     assert_eq!(
         begun(&[&three, &two]),
@@ -146,7 +146,7 @@ fn what_is_installed_has_the_newest_revision_that_left_it() {
         revision(3, "1.1.0", "done", 1),
         revision(2, "1.0.0", "done", 1),
     ];
-    let found = |installed: &Installed| of_installed(&all, installed).map(|one| one.number);
+    let found = |installed: &Installed| find_installed(&all, installed).map(|one| one.number);
     let by_others = Installed {
         by: "alice".to_owned(),
         ..all[2].operation.installed.clone()
@@ -174,17 +174,21 @@ fn a_rollback_that_was_interrupted_goes_on_while_its_version_is_asked_for() {
         serde_json::from_value(json!({"operation": operation})).unwrap()
     };
     record.status = Some(operation("rollback"));
-    let target = begun_rollback(&record).unwrap();
-    assert_eq!(of_content(&kept, target).map(|one| one.number), Some(1));
-    let goes_on = |record: &AddonInstallation| begun(&kept, record).map(|one| one.number);
+    let target = interrupted_rollback_target(&record).unwrap();
+    assert_eq!(
+        find_by_content(&kept, target).map(|one| one.number),
+        Some(1)
+    );
+    let goes_on =
+        |record: &AddonInstallation| find_interrupted_rollback(&kept, record).map(|one| one.number);
     assert_eq!(goes_on(&record), Some(1));
     assert!(!is_interrupted(&record));
     record.spec.addon_ref.version = Some("1.1.0".to_owned());
-    assert_eq!(begun_rollback(&record), None);
+    assert_eq!(interrupted_rollback_target(&record), None);
     assert_eq!(goes_on(&record), None);
     record.spec.addon_ref.version = Some("1.0.0".to_owned());
     record.status = Some(operation("upgrade"));
-    assert!(begun_rollback(&record).is_none() && is_interrupted(&record));
+    assert!(interrupted_rollback_target(&record).is_none() && is_interrupted(&record));
 }
 
 #[test]
@@ -249,7 +253,7 @@ fn changes_are_named_by_version_and_fields() {
         revision(2, "1.1.0", "done", 2),
     );
     let changes = new.changes_since(&old);
-    let expected = Changes {
+    let expected = RevisionChanges {
         version: true,
         manifest: false,
         fields: vec!["values.replicas".to_owned()],
@@ -266,16 +270,16 @@ fn changes_are_named_by_version_and_fields() {
     let mut same = old.clone();
     same.operation.installed.manifest_hash = "b".repeat(64);
     same.spec.addon_ref.version = Some("1.0.0".to_owned());
-    let expected = Changes {
+    let expected = RevisionChanges {
         manifest: true,
-        ..Changes::default()
+        ..RevisionChanges::default()
     };
     assert_eq!(same.changes_since(&old), expected);
 }
 
 #[test]
 fn a_repair_and_the_same_failure_make_no_revision() {
-    let done = |verb: &str| Revision {
+    let done = |verb: &str| HistoryEntry {
         verb: verb.to_owned(),
         ..operation("1.0.0", "done")
     };
@@ -305,7 +309,7 @@ fn a_repair_and_the_same_failure_make_no_revision() {
             false,
         ),
         (
-            Revision {
+            HistoryEntry {
                 verb: "uninstall".to_owned(),
                 ..operation("1.0.0", "timed out")
             },
@@ -327,7 +331,7 @@ fn the_oldest_go_but_for_the_last_one_that_succeeded() {
     let all = |count: i64, done: &[i64]| {
         let numbers = (1..=count).rev();
         let numbers = numbers.map(|number| (number, done.contains(&number)));
-        surplus(numbers.collect())
+        select_surplus(numbers.collect())
     };
     assert_eq!(all(10, &[10]), [0_i64; 0]);
     assert_eq!(all(12, &[12, 1]), [1, 2]);
@@ -337,7 +341,7 @@ fn the_oldest_go_but_for_the_last_one_that_succeeded() {
 
 #[test]
 fn a_rollback_holds_until_the_spec_changes() {
-    let back = |version| Revision {
+    let back = |version| HistoryEntry {
         verb: ROLLBACK.to_owned(),
         ..operation(version, "done")
     };
@@ -358,6 +362,11 @@ fn a_rollback_holds_until_the_spec_changes() {
             history,
             ..AddonInstallationStatus::default()
         });
-        assert_eq!(is_held(&record), expected, "{:?}", record.status);
+        assert_eq!(
+            is_held_by_rollback(&record),
+            expected,
+            "{:?}",
+            record.status
+        );
     }
 }

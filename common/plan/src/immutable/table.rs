@@ -12,10 +12,10 @@ use common::manifest::key::ObjectKey;
 const IMMUTABLE: &str = "field is immutable";
 
 /// The group and kind of an object, and its immutable fields.
-type Row = (&'static str, &'static str, &'static [&'static str]);
+type ImmutableFields = (&'static str, &'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
-const TABLE: [Row; 23] = [
+const TABLE: [ImmutableFields; 23] = [
     ("apps", "Deployment", &["spec.selector"]),
     ("apps", "ReplicaSet", &["spec.selector"]),
     ("apps", "DaemonSet", &["spec.selector"]),
@@ -46,7 +46,11 @@ const TABLE: [Row; 23] = [
 /// Returns the immutable fields that would change; `None` if the kind is not in the table. A field that only the manifest has counts as
 /// changed; one that only the live object has stays as it is.
 #[must_use]
-pub fn changed(key: &ObjectKey, live: &Value, wanted: &Value) -> Option<Vec<FixedField>> {
+pub fn find_changed_fields(
+    key: &ObjectKey,
+    live: &Value,
+    wanted: &Value,
+) -> Option<Vec<FixedField>> {
     let is_sealable = key.group.is_empty() && matches!(key.kind.as_str(), "ConfigMap" | "Secret");
     let row = TABLE
         .iter()
@@ -84,25 +88,26 @@ fn differs(live: &Value, wanted: &Value, field: &str) -> bool {
     match (live.pointer(&pointer), wanted.pointer(&pointer)) {
         (_, None | Some(Value::Null)) => false,
         (None, Some(wanted)) => !is_empty(wanted),
-        (Some(live), Some(wanted)) => !same(live, wanted, field),
+        (Some(live), Some(wanted)) => !values_match(live, wanted, field),
     }
 }
 
 /// Whether two values are the same. Selectors are compared exactly; in everything else, the server may have added defaults.
-fn same(live: &Value, wanted: &Value, field: &str) -> bool {
+fn values_match(live: &Value, wanted: &Value, field: &str) -> bool {
     if field == "spec.selector" {
         return live == wanted;
     }
     match (live, wanted) {
-        (Value::Object(live), Value::Object(wanted)) => wanted
-            .iter()
-            .all(|(name, wanted)| live.get(name).is_some_and(|live| same(live, wanted, name))),
+        (Value::Object(live), Value::Object(wanted)) => wanted.iter().all(|(name, wanted)| {
+            live.get(name)
+                .is_some_and(|live| values_match(live, wanted, name))
+        }),
         (Value::Array(live), Value::Array(wanted)) => {
             live.len() == wanted.len()
                 && live
                     .iter()
                     .zip(wanted)
-                    .all(|(live, wanted)| same(live, wanted, ""))
+                    .all(|(live, wanted)| values_match(live, wanted, ""))
         }
         // `1Gi` and `1024Mi` are the same size.
         (Value::String(_), Value::String(_) | Value::Number(_)) if field == "storage" => true,
@@ -156,7 +161,7 @@ mod tests {
             kind: kind.to_owned(),
             ..ObjectKey::default()
         };
-        let fields = changed(&key, live, wanted).unwrap();
+        let fields = find_changed_fields(&key, live, wanted).unwrap();
         fields.into_iter().map(|one| one.field).collect()
     }
 
@@ -176,7 +181,7 @@ mod tests {
             kind: "Deployment".to_owned(),
             ..ObjectKey::default()
         };
-        assert_eq!(changed(&custom, &json!({}), &json!({})), None);
+        assert_eq!(find_changed_fields(&custom, &json!({}), &json!({})), None);
     }
 
     const RBAC: &str = "rbac.authorization.k8s.io";

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::conflicts::Policy;
-use crate::inventory::Item;
+use crate::inventory::InventoryItem;
 use crate::{Action, Step, Target};
 
 fn key(kind: &str, name: &str) -> ObjectKey {
@@ -37,7 +37,7 @@ fn plan(keys: &[ObjectKey]) -> InstallationPlan {
             seen: None,
             policy: Policy::default(),
         });
-        let mut item = Item::planned(&key.name, "v1");
+        let mut item = InventoryItem::planned(&key.name, "v1");
         item.object.state = if key.name == "theirs" {
             ObjectState::Preexisting
         } else {

@@ -29,17 +29,17 @@ fn answers() {
     for (recorded, success, created, expected) in rows {
         let mut inventory = Inventory::default();
         if let Some(state) = recorded {
-            let mut item = Item::planned("web", "v1");
+            let mut item = InventoryItem::planned("web", "v1");
             item.object.state = state;
             if state != Planned {
                 item.object.uid = "u1".to_owned();
             }
             inventory.objects.insert(key("web"), item);
         }
-        let mut exact = Item::planned("web", "v1");
+        let mut exact = InventoryItem::planned("web", "v1");
         exact.object.state = success;
         exact.object.digest = "d1".to_owned();
-        let answer = Answer {
+        let answer = ApplyAnswer {
             created,
             uid: "u1".to_owned(),
             generation: Some(4),
@@ -47,7 +47,7 @@ fn answers() {
             fields: String::new(),
             only_recorded: false,
         };
-        inventory.applied(&key("web"), &exact, &answer, Vec::new());
+        inventory.record_applied(&key("web"), &exact, &answer, Vec::new());
         let object = &inventory.objects[&key("web")].object;
         assert_eq!(object.state, expected, "{recorded:?} {success:?} {created}");
         assert_eq!(
@@ -55,32 +55,32 @@ fn answers() {
             ("u1", "d1", Some(4))
         );
         assert_eq!(object.resource_version, None, "a generation is enough");
-        let owned = Answer {
+        let owned = ApplyAnswer {
             generation: None,
             fields: "f".to_owned(),
             ..answer.clone()
         };
-        inventory.applied(&key("web"), &exact, &owned, Vec::new());
+        inventory.record_applied(&key("web"), &exact, &owned, Vec::new());
         let object = &inventory.objects[&key("web")].object;
         let known = (object.resource_version.as_deref(), object.fields.as_deref());
         assert_eq!(known, (None, Some("f")), "our fields are enough");
 
         // Deleted and created again between plan and apply.
-        let late = Answer {
+        let late = ApplyAnswer {
             uid: "u2".to_owned(),
             created: false,
             ..answer.clone()
         };
-        inventory.applied(&key("web"), &exact, &late, Vec::new());
+        inventory.record_applied(&key("web"), &exact, &late, Vec::new());
         let object = &inventory.objects[&key("web")].object;
         assert_eq!((object.state, &*object.uid), (Preexisting, "u2"));
 
         // Of another installation of the same command, which was faster.
-        let left = Answer {
+        let left = ApplyAnswer {
             only_recorded: true,
             ..late
         };
-        inventory.applied(&key("web"), &exact, &left, Vec::new());
+        inventory.record_applied(&key("web"), &exact, &left, Vec::new());
         let item = &inventory.objects[&key("web")];
         assert_eq!((item.object.state, &*item.object.uid), (Preexisting, "u2"));
         assert!(!item.was_applied(), "nothing of ours is in it");
@@ -92,7 +92,7 @@ fn closing_keeps_the_exact_and_the_undeleted() {
     let of = |names: &[&str]| Inventory {
         objects: names
             .iter()
-            .map(|name| (key(name), Item::planned(name, "v1")))
+            .map(|name| (key(name), InventoryItem::planned(name, "v1")))
             .collect(),
     };
     let mut record = of(&["a", "b", "c", "d"]);
@@ -107,7 +107,7 @@ fn budget() {
     let of = |count: usize, planned: bool| {
         let items = (0..count).map(|i| {
             let name = format!("{i:0>40}");
-            let mut item = Item::planned(&name, "v1");
+            let mut item = InventoryItem::planned(&name, "v1");
             if !planned {
                 item.object.state = ObjectState::Owned;
                 item.object.uid = "0".repeat(36);
@@ -133,7 +133,7 @@ fn a_renamed_set_fits_beside_the_old_one() {
     let of = |prefix: &str, count: usize| {
         let items = (0..count).map(|number| {
             let name = format!("{prefix}{number:0>62}");
-            let mut item = Item::planned(&name, "v1");
+            let mut item = InventoryItem::planned(&name, "v1");
             if prefix == "a" {
                 item.object = InventoryObject {
                     state: ObjectState::Owned,
@@ -152,7 +152,7 @@ fn a_renamed_set_fits_beside_the_old_one() {
     let (old, new) = (of("a", 2_500), of("b", 2_500));
     let union = Inventory::union(&new, &old);
     assert!(union.check_budget().is_err());
-    let fitting = union.clone().fitting(&new).unwrap();
+    let fitting = union.clone().fit_budget(&new).unwrap();
     assert_eq!(fitting.objects.len(), 5_000);
     assert!(
         fitting.objects.values().all(|item| {
@@ -161,7 +161,7 @@ fn a_renamed_set_fits_beside_the_old_one() {
     );
     // Nothing is left out where it fits, and what does not fit is refused.
     let small = Inventory::union(&of("b", 10), &of("a", 10));
-    assert_eq!(small.clone().fitting(&of("b", 10)), Ok(small));
+    assert_eq!(small.clone().fit_budget(&of("b", 10)), Ok(small));
     let large = Inventory::union(&of("b", 3_500), &of("a", 3_500));
-    assert!(large.fitting(&of("b", 3_500)).is_err());
+    assert!(large.fit_budget(&of("b", 3_500)).is_err());
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::conflicts::Policy;
-use crate::immutable::{Obstacle, Recreation};
+use crate::immutable::{Recreation, RecreationObstacle};
 use crate::migration::Migration;
 use crate::{Action, Step, Target};
 use common::api::names::InstallationName;
@@ -47,7 +47,7 @@ fn what_an_upgrade_leaves_behind_is_named() {
     let mut plan = InstallationPlan::nothing(name, "till");
     let plain = spec(&json!({"addonRef": {"name": "till"}}));
     plan.steps.push(step(key("apps", "Deployment", "till")));
-    assert_eq!(lasting(&plan, &plain), []);
+    assert_eq!(find_lasting_effects(&plan, &plain), []);
 
     let job = key("batch", "Job", "upgrade");
     let other = key("example.test", "Job", "theirs");
@@ -76,19 +76,19 @@ fn what_an_upgrade_leaves_behind_is_named() {
     plan.recreations.push(Recreation {
         key: key("apps", "StatefulSet", "till"),
         fields: Vec::new(),
-        obstacle: Some(Obstacle::Claims),
+        obstacle: Some(RecreationObstacle::Claims),
         holders: Vec::new(),
     });
     let from = json!([{"secretKeyRef": {"name": "keys", "key": "values"}}]);
     let back = spec(&json!({"addonRef": {"name": "till"}, "valuesFrom": from}));
     let expected = [
-        Lasting::Migrated {
+        LastingEffect::Migrated {
             definition,
             versions: vec!["v1alpha1".to_owned()],
         },
-        Lasting::Recreated(recreated),
-        Lasting::Job(job),
-        Lasting::Secrets,
+        LastingEffect::Recreated(recreated),
+        LastingEffect::Job(job),
+        LastingEffect::Secrets,
     ];
-    assert_eq!(lasting(&plan, &back), expected);
+    assert_eq!(find_lasting_effects(&plan, &back), expected);
 }

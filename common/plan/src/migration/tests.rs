@@ -27,7 +27,7 @@ fn only_a_dropped_stored_version_is_migrated() {
         (json!(["v1alpha1", "v1"]), &["v1alpha1"]),
     ] {
         let live = definition(both.clone(), stored);
-        let found = Migration::of(&live, &wanted(), Some(2));
+        let found = Migration::new(&live, &wanted(), Some(2));
         let found = found.map(|migration| migration.versions);
         assert_eq!(found.unwrap_or_default(), dropped);
     }
@@ -39,21 +39,21 @@ fn a_version_that_no_definition_has_is_lost_and_not_migrated() {
         json!([version("v1", true, true)]),
         json!(["v1alpha1", "v1"]),
     );
-    assert_eq!(Migration::of(&live, &wanted(), Some(2)), None);
-    let lost = lost(&live, &wanted());
+    assert_eq!(Migration::new(&live, &wanted(), Some(2)), None);
+    let lost = find_lost_versions(&live, &wanted());
     assert_eq!(lost, ["v1alpha1"]);
-    assert_eq!(left(&live, &lost), ["v1"]);
-    let mut bridged = with_lost(&wanted(), &lost);
-    let names: Vec<_> = versions(&bridged).filter_map(name).collect();
+    assert_eq!(remaining_versions(&live, &lost), ["v1"]);
+    let mut bridged = add_lost_versions(&wanted(), &lost);
+    let names: Vec<_> = definition_versions(&bridged).filter_map(name).collect();
     assert_eq!(names, ["v1", "v1alpha1"]);
-    without_lost(&mut bridged, &lost);
+    remove_lost_versions(&mut bridged, &lost);
     assert_eq!(bridged, *wanted());
     // A version that is in the wanted definition again blocks nothing.
     let again = definition(
         json!([version("v1alpha1", true, false), version("v1", true, true)]),
         Value::Null,
     );
-    assert_eq!(super::lost(&live, &again), [""; 0]);
+    assert_eq!(super::find_lost_versions(&live, &again), [""; 0]);
 }
 
 /// Every step follows from the live definition.
@@ -64,38 +64,44 @@ fn each_step_follows_from_the_live_definition() {
         json!(["v1alpha1"]),
     );
     live["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {}});
-    let migration = Migration::of(&live, &wanted(), Some(2)).unwrap();
-    assert!(!migration.is_begun && !migration.is_free() && !migration.is_transitional(&live));
+    let migration = Migration::new(&live, &wanted(), Some(2)).unwrap();
+    assert!(
+        !migration.is_begun
+            && !migration.needs_no_acceptance()
+            && !migration.is_transitional(&live)
+    );
     assert_eq!(
-        (storage(&live), served(&live)),
+        (storage_version(&live), served_version(&live)),
         (Some("v1alpha1"), Some("v1alpha1"))
     );
 
-    let mut next = migration.transitional(&live);
-    let names: Vec<_> = versions(&next).filter_map(name).collect();
+    let mut next = migration.to_transitional(&live);
+    let names: Vec<_> = definition_versions(&next).filter_map(name).collect();
     assert_eq!(names, ["v1", "v1alpha1"]);
     assert_eq!(next["spec"]["versions"][1]["served"], false);
     assert_eq!(next["spec"]["versions"][1]["storage"], false);
     assert_eq!(next["spec"]["conversion"], live["spec"]["conversion"]);
     // What is compared with the live definition is the one after the last step.
-    let finished = migration.finished(&next);
-    let names: Vec<_> = versions(&finished).filter_map(name).collect();
+    let finished = migration.to_final(&next);
+    let names: Vec<_> = definition_versions(&finished).filter_map(name).collect();
     assert_eq!(names, ["v1"]);
     assert_eq!(finished["spec"]["conversion"], json!({"strategy": "None"}));
     assert_eq!(finished["metadata"]["annotations"], json!({}));
     // The API server adds the new storage version.
     next["status"] = json!({"storedVersions": ["v1alpha1", "v1"]});
-    let migration = Migration::of(&next, &wanted(), Some(2)).unwrap();
-    assert!(migration.is_begun && migration.is_free() && migration.is_transitional(&next));
-    assert_eq!(served(&next), Some("v1"));
+    let migration = Migration::new(&next, &wanted(), Some(2)).unwrap();
+    assert!(
+        migration.is_begun && migration.needs_no_acceptance() && migration.is_transitional(&next)
+    );
+    assert_eq!(served_version(&next), Some("v1"));
     assert_eq!(
-        migration.transitional(&next)["spec"]["versions"],
+        migration.to_transitional(&next)["spec"]["versions"],
         next["spec"]["versions"]
     );
 
-    next["status"]["storedVersions"] = json!(left(&next, &migration.versions));
+    next["status"]["storedVersions"] = json!(remaining_versions(&next, &migration.versions));
     assert_eq!(next["status"]["storedVersions"], json!(["v1"]));
-    assert_eq!(Migration::of(&next, &wanted(), Some(2)), None);
+    assert_eq!(Migration::new(&next, &wanted(), Some(2)), None);
 }
 
 #[test]
@@ -104,7 +110,7 @@ fn what_is_said_of_it() {
         json!([version("v1alpha1", true, true)]),
         json!(["v1alpha1"]),
     );
-    let of = |count| Migration::of(&live, &wanted(), count).unwrap();
+    let of = |count| Migration::new(&live, &wanted(), count).unwrap();
     let name = "CustomResourceDefinition tills.shop.example";
     let end = "no rollback goes back below that";
     for (count, what) in [
@@ -120,5 +126,5 @@ fn what_is_said_of_it() {
     ] {
         assert_eq!(of(count).to_string(), format!("{name}: {what}; {end}"));
     }
-    assert!(of(Some(0)).is_free() && !of(None).is_free());
+    assert!(of(Some(0)).needs_no_acceptance() && !of(None).needs_no_acceptance());
 }

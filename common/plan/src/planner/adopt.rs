@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use super::super::adoption::Adoption;
 use super::super::conflicts::Policy;
-use super::super::decide::{Decision, Judge};
+use super::super::decide::{DecisionContext, ObjectDecision};
 use super::super::desired::DesiredObject;
-use super::super::inventory::{Inventory, Item};
+use super::super::inventory::{Inventory, InventoryItem};
 use super::super::snapshot::LiveObject;
 use super::super::{Action, InstallationPlan, Step, Verb};
-use super::{PlanError, PlanInput, Refusal, Wanted, empty, wait_targets};
+use super::{ObjectRefusal, PlanError, PlanInput, WantedObjects, empty, wait_targets};
 use common::api::installation::Installed;
 use common::api::names::owner_hash;
 
 /// Makes the plan.
 pub(super) fn adopt(
     input: &PlanInput<'_>,
-    wanted: &Wanted<'_>,
+    wanted: &WantedObjects<'_>,
 ) -> Result<InstallationPlan, PlanError> {
     let owner = owner_hash(&input.installation.namespace, &input.installation.name);
-    let judge = Judge {
+    let judge = DecisionContext {
         owner: &owner,
         claims: input.claims,
         due: true,
@@ -44,7 +44,7 @@ pub(super) fn adopt(
         };
         let recorded = input.inventory.objects.get(key);
         let decided = judge.decide(object, recorded, Some(live));
-        let Decision {
+        let ObjectDecision {
             action,
             before,
             mut after,
@@ -54,12 +54,12 @@ pub(super) fn adopt(
             Ok(decision) => decision,
             Err(reason) => {
                 let key = key.clone();
-                refusals.push(Refusal { key, reason });
+                refusals.push(ObjectRefusal { key, reason });
                 continue;
             }
         };
         // What is ours already stays as it is recorded.
-        if action.is_none() || recorded.is_some_and(Item::was_applied) {
+        if action.is_none() || recorded.is_some_and(InventoryItem::was_applied) {
             let item = recorded.unwrap_or(&before);
             plan.unchanged.push(key.clone());
             union.objects.insert(key.clone(), item.clone());
@@ -85,7 +85,7 @@ pub(super) fn adopt(
         .filter(|target| plan.step(&target.key).is_some())
         .collect();
     plan.exact = Inventory::union(&exact, input.inventory);
-    plan.union = Inventory::union(&union, input.inventory).fitting(&plan.exact)?;
+    plan.union = Inventory::union(&union, input.inventory).fit_budget(&plan.exact)?;
     Ok(plan)
 }
 
@@ -100,7 +100,7 @@ fn step(object: &DesiredObject, live: &LiveObject, policy: Policy) -> Step {
         policy: Policy {
             adopted: Some(Adoption {
                 only_owner: true,
-                ..Adoption::of(live)
+                ..Adoption::from_live(live)
             }),
             ..policy
         },

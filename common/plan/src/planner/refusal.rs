@@ -4,13 +4,13 @@ use std::fmt;
 
 use super::super::Verb;
 use super::super::gitops::LiveReconciler;
-use super::super::inventory::TooLarge;
+use super::super::inventory::InventoryTooLarge;
 use super::super::one_a_line;
 use super::super::prune::Pruning;
 use super::super::prune::limit::PruneLimit;
-use super::super::restored::RecordOlder;
+use super::super::restored::OutdatedRecord;
 use super::super::snapshot::LiveObject;
-use super::{PlanInput, Wanted};
+use super::{PlanInput, WantedObjects};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 
@@ -21,7 +21,7 @@ pub enum PlanError {
     #[error("{}", one_a_line(objects))]
     Refused {
         /// Every one of them, sorted.
-        objects: Vec<Refusal>,
+        objects: Vec<ObjectRefusal>,
     },
     /// An empty set, or most of a larger one, would be pruned (semantics 13).
     #[error(
@@ -45,15 +45,15 @@ pub enum PlanError {
     },
     /// The record was restored from a backup, and the objects have changed since (semantics 13).
     #[error("{0}")]
-    RecordOlder(Box<RecordOlder>),
+    RecordOlder(Box<OutdatedRecord>),
     /// The inventory does not fit into the record.
     #[error(transparent)]
-    TooLarge(#[from] TooLarge),
+    TooLarge(#[from] InventoryTooLarge),
 }
 
 /// One object that cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Refusal {
+pub struct ObjectRefusal {
     /// The object.
     pub key: ObjectKey,
     /// Why, and the way out.
@@ -105,7 +105,7 @@ impl RefusalReason {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ObjectRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;
         match &self.reason {
@@ -141,7 +141,7 @@ impl fmt::Display for Refusal {
 /// Refuses to prune more than the share of a set that is allowed (semantics 13).
 pub(super) fn check_share(
     input: &PlanInput<'_>,
-    wanted: &Wanted<'_>,
+    wanted: &WantedObjects<'_>,
     verb: Verb,
     pruning: &Pruning,
 ) -> Result<(), PlanError> {

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Action;
 use crate::desired::DesiredContext;
-use crate::inventory::Item;
-use crate::snapshot::{Inhabited, LiveObject, Unserved};
+use crate::inventory::InventoryItem;
+use crate::snapshot::{Inhabitants, LiveObject, UnservedKind};
 use ObjectState::{Owned, Planned, Preexisting, Retained};
 use common::api::installation::{HelmRelease, InventoryObject, ObjectState};
 use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindInfo;
-use common::manifest::{Manifest, Place};
-use common::values::mask::Mask;
+use common::manifest::{FilePosition, Manifest};
+use common::values::mask::SecretMask;
 
 mod adopting;
 mod applying;
@@ -26,10 +26,10 @@ struct World {
     name: InstallationName,
     desired: Desired,
     inventory: Inventory,
-    memory: Memory,
+    memory: RecordCoverage,
     snapshot: Snapshot,
     kinds: KindTable,
-    mask: Mask,
+    mask: SecretMask,
     claims: Claims,
     delete_kinds: BTreeSet<KeptKind>,
     coming: BTreeSet<String>,
@@ -42,8 +42,8 @@ struct Options {
     /// helm installs a release of that name into the target namespace.
     helm_release: Option<&'static str>,
     create_namespace: bool,
-    conflicts: Conflicts,
-    reconcile: Reconcile,
+    conflicts: ConflictPolicy,
+    reconcile: ReconcilePolicy,
     due: bool,
     allow_prune: PruneLimit,
     adopt: bool,
@@ -79,13 +79,13 @@ fn world() -> World {
         },
         desired: Desired::default(),
         inventory: Inventory::default(),
-        memory: Memory::Open,
+        memory: RecordCoverage::Open,
         snapshot: Snapshot {
             namespaces: BTreeSet::from(["shop".to_owned()]),
             ..Snapshot::default()
         },
         kinds,
-        mask: Mask::default(),
+        mask: SecretMask::default(),
         claims: Claims {
             // Another installation that exists.
             owners: BTreeSet::from(["5d41402abc4b2a76".to_owned()]),
@@ -97,8 +97,8 @@ fn world() -> World {
         wanted: Options {
             helm_release: None,
             create_namespace: true,
-            conflicts: Conflicts::Take,
-            reconcile: Reconcile::Once,
+            conflicts: ConflictPolicy::Take,
+            reconcile: ReconcilePolicy::Once,
             due: true,
             allow_prune: PruneLimit::default(),
             adopt: false,
@@ -118,7 +118,7 @@ fn manifest(kind: &str, name: &str) -> Value {
 }
 
 fn key(kind: &str, name: &str) -> ObjectKey {
-    let mut key = ObjectKey::of(&manifest(kind, name)).unwrap();
+    let mut key = ObjectKey::from_object(&manifest(kind, name)).unwrap();
     if !matches!(kind, "Namespace" | "CustomResourceDefinition") {
         key.namespace = Some("shop".to_owned());
     }
@@ -129,7 +129,7 @@ impl World {
     fn want(mut self, objects: impl IntoIterator<Item = Value>) -> Self {
         let manifests = objects.into_iter().map(|object| Manifest {
             object: Arc::new(object),
-            place: Place::default(),
+            place: FilePosition::default(),
         });
         let ctx = DesiredContext {
             installation: &self.name,
@@ -143,7 +143,7 @@ impl World {
 
     fn record(mut self, key: ObjectKey, state: ObjectState, digest: &str) -> Self {
         let generation = (state != Planned).then_some(1);
-        let item = Item {
+        let item = InventoryItem {
             version: "v1".to_owned(),
             object: InventoryObject {
                 name: key.name.clone(),
@@ -194,7 +194,7 @@ impl World {
             }),
             ..Installed::default()
         };
-        let wanted = Wanted {
+        let wanted = WantedObjects {
             desired: &self.desired,
             to: &to,
             target_namespace: "shop",

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::fields::{condition, field, text, why};
-use super::pod::containers;
+use super::fields::{field, find_condition, join_reason, text};
+use super::pod::container_statuses;
 
 /// The reason why an object does not get ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,17 +20,23 @@ impl Blocker {
     #[must_use]
     pub fn new(subject: &str, reason: &str, message: &str) -> Self {
         Self {
-            reason: why(reason, ""),
-            message: format!("{}: {}", why("", subject), why(reason, message)),
+            reason: join_reason(reason, ""),
+            message: format!(
+                "{}: {}",
+                join_reason("", subject),
+                join_reason(reason, message)
+            ),
         }
     }
 }
 
 /// Finds the blocker in the pod's own status. A pod that runs without being ready has none there, but maybe in its events.
 #[must_use]
-pub fn of_pod(pod: &Value) -> Option<Blocker> {
+pub fn find_pod_blocker(pod: &Value) -> Option<Blocker> {
     let name = text(pod, &["metadata", "name"]);
-    if let Some(blocker) = containers(pod).find_map(|status| of_container(name, status)) {
+    if let Some(blocker) =
+        container_statuses(pod).find_map(|status| find_container_blocker(name, status))
+    {
         return Some(blocker);
     }
     if text(pod, &["status", "phase"]) == "Failed" {
@@ -43,7 +49,8 @@ pub fn of_pod(pod: &Value) -> Option<Blocker> {
             status("message"),
         ));
     }
-    let unscheduled = condition(pod, "PodScheduled").filter(|scheduled| scheduled.is_false())?;
+    let unscheduled =
+        find_condition(pod, "PodScheduled").filter(|scheduled| scheduled.is_false())?;
     Some(Blocker::new(
         &format!("pod {name}"),
         unscheduled.reason(),
@@ -54,11 +61,11 @@ pub fn of_pod(pod: &Value) -> Option<Blocker> {
 /// Whether a pod is neither ready nor finished.
 #[must_use]
 pub fn is_pending(pod: &Value) -> bool {
-    let ready = condition(pod, "Ready").is_some_and(|ready| ready.is_true());
+    let ready = find_condition(pod, "Ready").is_some_and(|ready| ready.is_true());
     !ready && text(pod, &["status", "phase"]) != "Succeeded"
 }
 
-fn of_container(pod: &str, status: &Value) -> Option<Blocker> {
+fn find_container_blocker(pod: &str, status: &Value) -> Option<Blocker> {
     let subject = |status: &Value| {
         let container = text(status, &["name"]);
         format!("pod {pod}, container {container}")
@@ -71,7 +78,7 @@ fn of_container(pod: &str, status: &Value) -> Option<Blocker> {
         // In a crash loop, the kubelet only reports the back-off time; how the container ended is more helpful.
         let ended = field(status, &["lastState", "terminated"]);
         let message = match (reason, ended) {
-            ("CrashLoopBackOff", Some(ended)) => how_it_ended(ended),
+            ("CrashLoopBackOff", Some(ended)) => describe_end(ended),
             _ => text(waiting, &["message"]).to_owned(),
         };
         return Some(Blocker::new(&subject(status), reason, &message));
@@ -87,7 +94,7 @@ fn of_container(pod: &str, status: &Value) -> Option<Blocker> {
 }
 
 /// Formats the end of a container: `OOMKilled, exit code 137`.
-fn how_it_ended(ended: &Value) -> String {
+fn describe_end(ended: &Value) -> String {
     let code = field(ended, &["exitCode"]).map_or_else(|| "?".to_owned(), Value::to_string);
     match text(ended, &["reason"]) {
         "" => format!("exit code {code}"),

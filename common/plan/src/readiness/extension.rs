@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::Readiness;
-use super::fields::{condition, text};
+use super::fields::{find_condition, text};
 
 /// Established does not mean served: discovery follows a moment later, and the engine queries it. A name that is not accepted is a failure
 /// only if objects cannot be reached by it: once a CRD is established, it is served by the names that were accepted before.
-pub(super) fn crd(object: &Value) -> Readiness {
-    let names = condition(object, "NamesAccepted").filter(|names| names.is_false());
-    let established = condition(object, "Established");
+pub(super) fn assess_crd(object: &Value) -> Readiness {
+    let names = find_condition(object, "NamesAccepted").filter(|names| names.is_false());
+    let established = find_condition(object, "Established");
     if let Some(names) = names {
         let why = names.why();
         return match established {
@@ -37,8 +37,8 @@ fn is_served_as_named(object: &Value) -> bool {
 }
 
 /// kstatus calls every APIService current, but one that does not answer breaks namespaces and discovery.
-pub(super) fn api_service(object: &Value) -> Readiness {
-    match condition(object, "Available") {
+pub(super) fn assess_api_service(object: &Value) -> Readiness {
+    match find_condition(object, "Available") {
         Some(available) if available.is_true() => Readiness::current("available"),
         Some(available) => Readiness::in_progress(format!("waiting: {}", available.why())),
         None => Readiness::in_progress("waiting: not yet checked by the API server"),

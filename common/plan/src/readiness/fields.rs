@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use common::shorten::shortened;
+use common::shorten::shorten;
 
 /// The longest server message that a message shows in full, in characters.
-const MAX_TEXT: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 
 /// Returns the field at a path.
 pub(super) fn field<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
@@ -34,18 +34,18 @@ pub(super) fn is_true(object: &Value, path: &[&str]) -> bool {
 
 /// A condition of the status.
 #[derive(Clone, Copy)]
-pub(super) struct Condition<'a>(&'a Value);
+pub(super) struct StatusCondition<'a>(&'a Value);
 
 /// Finds the condition of a type.
-pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
+pub(super) fn find_condition<'a>(object: &'a Value, kind: &str) -> Option<StatusCondition<'a>> {
     field(object, &["status", "conditions"])?
         .as_array()?
         .iter()
         .find(|condition| text(condition, &["type"]) == kind)
-        .map(Condition)
+        .map(StatusCondition)
 }
 
-impl<'a> Condition<'a> {
+impl<'a> StatusCondition<'a> {
     pub(super) fn is_true(self) -> bool {
         text(self.0, &["status"]) == "True"
     }
@@ -74,12 +74,12 @@ impl<'a> Condition<'a> {
 
     /// Formats `REASON, MESSAGE`, as far as they exist.
     pub(super) fn why(self) -> String {
-        why(self.reason(), self.message())
+        join_reason(self.reason(), self.message())
     }
 }
 
 /// Formats `REASON, MESSAGE` for a terminal: on one line, short, without control characters.
-pub(super) fn why(reason: &str, message: &str) -> String {
+pub(super) fn join_reason(reason: &str, message: &str) -> String {
     let message = message.trim().lines().next().unwrap_or_default();
     let mut joined = match (reason, message) {
         ("", "") => "no reason given".to_owned(),
@@ -88,5 +88,5 @@ pub(super) fn why(reason: &str, message: &str) -> String {
         (reason, message) => format!("{reason}, {message}"),
     };
     joined.retain(|c| !c.is_control());
-    shortened(joined, MAX_TEXT)
+    shorten(joined, MAX_MESSAGE_CHARS)
 }

@@ -2,18 +2,21 @@
 
 use serde_json::Value;
 
-use super::fields::{condition, field, number, text, why};
-use super::{Context, GRACE, Readiness, Status};
+use super::fields::{field, find_condition, join_reason, number, text};
+use super::{GRACE, Readiness, ReadinessContext, ReadinessStatus};
 use common::entrance;
 
 /// Checks deletion, generation, Reconciling and Stalled, which precede the rule of the kind (kstatus).
-pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
+pub(super) fn assess_any_kind(object: &Value) -> Option<Readiness> {
     if field(object, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null()) {
-        return Some(Readiness::new(Status::Terminating, deletion(object)));
-    }
-    if let Some(why) = entrance::reduced(object) {
         return Some(Readiness::new(
-            Status::Unknown,
+            ReadinessStatus::Terminating,
+            describe_deletion(object),
+        ));
+    }
+    if let Some(why) = entrance::reduced_reason(object) {
+        return Some(Readiness::new(
+            ReadinessStatus::Unknown,
             format!("it cannot be read: {why}"),
         ));
     }
@@ -26,7 +29,7 @@ pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
             "waiting: not yet seen by its controller",
         ));
     }
-    if let Some(reconciling) = condition(object, "Reconciling")
+    if let Some(reconciling) = find_condition(object, "Reconciling")
         && reconciling.is_true()
     {
         return Some(Readiness::in_progress(format!(
@@ -34,7 +37,7 @@ pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
             reconciling.why()
         )));
     }
-    if let Some(stalled) = condition(object, "Stalled")
+    if let Some(stalled) = find_condition(object, "Stalled")
         && stalled.is_true()
     {
         return Some(Readiness::failed(format!("stalled: {}", stalled.why())));
@@ -54,7 +57,11 @@ pub(super) fn is_unreported(object: &Value) -> bool {
 ///
 /// A custom resource that its controller has not seen yet has no status either (helm#32066, kapp, kstatus: ready at once). If its kind has
 /// a status, it gets [`GRACE`] from its creation; most that have none by then never get one.
-pub(super) fn by_conditions(object: &Value, kinds: &[&str], ctx: &Context<'_>) -> Readiness {
+pub(super) fn assess_by_conditions(
+    object: &Value,
+    kinds: &[&str],
+    ctx: &ReadinessContext<'_>,
+) -> Readiness {
     if ctx.has_status && is_unreported(object) {
         let created = text(object, &["metadata", "creationTimestamp"]).parse();
         let age = ctx.now.zip(created.ok());
@@ -66,7 +73,7 @@ pub(super) fn by_conditions(object: &Value, kinds: &[&str], ctx: &Context<'_>) -
     }
     let Some((kind, condition)) = kinds
         .iter()
-        .find_map(|kind| Some((kind, condition(object, kind)?)))
+        .find_map(|kind| Some((kind, find_condition(object, kind)?)))
     else {
         return Readiness::current("ready");
     };
@@ -82,7 +89,7 @@ pub(super) fn by_conditions(object: &Value, kinds: &[&str], ctx: &Context<'_>) -
     Readiness::in_progress(format!("waiting: {}", condition.why()))
 }
 
-fn deletion(object: &Value) -> String {
+fn describe_deletion(object: &Value) -> String {
     let finalizers: Vec<_> = field(object, &["metadata", "finalizers"])
         .and_then(Value::as_array)
         .into_iter()
@@ -92,6 +99,9 @@ fn deletion(object: &Value) -> String {
     if finalizers.is_empty() {
         "being deleted".to_owned()
     } else {
-        format!("being deleted, held by {}", why("", &finalizers.join(", ")))
+        format!(
+            "being deleted, held by {}",
+            join_reason("", &finalizers.join(", "))
+        )
     }
 }

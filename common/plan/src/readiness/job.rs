@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::Readiness;
-use super::fields::{condition, field, is_true, number, text, why};
+use super::fields::{field, find_condition, is_true, join_reason, number, text};
 
-pub(super) fn job(object: &Value) -> Readiness {
-    if let Some(ended) = ended(object) {
+pub(super) fn assess_job(object: &Value) -> Readiness {
+    if let Some(ended) = assess_ended(object) {
         return ended;
     }
     if is_true(object, &["spec", "suspend"]) {
@@ -23,24 +23,24 @@ pub(super) fn job(object: &Value) -> Readiness {
 }
 
 /// Assesses a Job that has ended, even while it is being deleted for that.
-pub(super) fn ended(object: &Value) -> Option<Readiness> {
-    if let Some(failed) = condition(object, "Failed")
+pub(super) fn assess_ended(object: &Value) -> Option<Readiness> {
+    if let Some(failed) = find_condition(object, "Failed")
         && failed.is_true()
     {
         return Some(Readiness::failed(format!("failed: {}", failed.why())));
     }
-    let complete = condition(object, "Complete")?;
+    let complete = find_condition(object, "Complete")?;
     complete.is_true().then(|| Readiness::current("completed"))
 }
 
 /// Whether the server deletes the Job after its end.
-pub(super) fn is_removed_at_its_end(object: &Value) -> bool {
+pub(super) fn has_ttl(object: &Value) -> bool {
     field(object, &["spec", "ttlSecondsAfterFinished"]).is_some_and(Value::is_number)
 }
 
 /// Assesses a Job that was deleted before its end was seen, by its events: the job controller writes one at its end.
 #[must_use]
-pub fn ended_by_events(events: &[Value]) -> Option<Readiness> {
+pub fn assess_ended_by_events(events: &[Value]) -> Option<Readiness> {
     let newest = events
         .iter()
         .filter(|event| text(event, &["source", "component"]) == "job-controller")
@@ -52,7 +52,7 @@ pub fn ended_by_events(events: &[Value]) -> Option<Readiness> {
         | "PodFailurePolicy"
         | "MaxFailedIndexesExceeded"
         | "FailedIndexes") => {
-            let why = why(reason, text(newest, &["message"]));
+            let why = join_reason(reason, text(newest, &["message"]));
             Some(Readiness::failed(format!("failed: {why}")))
         }
         _ => None,

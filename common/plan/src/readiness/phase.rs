@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use super::fields::{condition, field, text};
-use super::{Readiness, Status};
+use super::fields::{field, find_condition, text};
+use super::{Readiness, ReadinessStatus};
 
-pub(super) fn namespace(object: &Value) -> Readiness {
+pub(super) fn assess_namespace(object: &Value) -> Readiness {
     match text(object, &["status", "phase"]) {
         "Active" => Readiness::current("active"),
-        "Terminating" => Readiness::new(Status::Terminating, "being deleted"),
+        "Terminating" => Readiness::new(ReadinessStatus::Terminating, "being deleted"),
         _ => Readiness::in_progress("waiting: not yet active"),
     }
 }
 
-pub(super) fn service(object: &Value) -> Readiness {
+pub(super) fn assess_service(object: &Value) -> Readiness {
     if text(object, &["spec", "type"]) != "LoadBalancer" {
         return Readiness::current("ready");
     }
@@ -32,8 +32,8 @@ pub(super) fn service(object: &Value) -> Readiness {
 }
 
 /// Argo CD's rule: a HorizontalPodAutoscaler is not ready if it cannot find or scale its target. Without metrics, it merely has no effect.
-pub(super) fn autoscaler(object: &Value) -> Readiness {
-    match condition(object, "AbleToScale") {
+pub(super) fn assess_autoscaler(object: &Value) -> Readiness {
+    match find_condition(object, "AbleToScale") {
         Some(able) if able.is_false() => Readiness::in_progress(format!("waiting: {}", able.why())),
         _ => Readiness::current("ready"),
     }

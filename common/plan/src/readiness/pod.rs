@@ -3,26 +3,26 @@
 use serde_json::Value;
 
 use super::Readiness;
-use super::fields::{condition, field, is_true, text, why};
+use super::fields::{field, find_condition, is_true, join_reason, text};
 
-pub(super) fn pod(object: &Value) -> Readiness {
+pub(super) fn assess_pod(object: &Value) -> Readiness {
     match text(object, &["status", "phase"]) {
         "Succeeded" => return Readiness::current("completed"),
-        "Failed" => return Readiness::failed(format!("failed: {}", failure(object))),
+        "Failed" => return Readiness::failed(format!("failed: {}", describe_failure(object))),
         _ => {}
     }
-    if let Some(verdict) = containers(object).find_map(waiting) {
+    if let Some(verdict) = container_statuses(object).find_map(assess_waiting) {
         return verdict;
     }
-    if let Some(scheduled) = condition(object, "PodScheduled")
+    if let Some(scheduled) = find_condition(object, "PodScheduled")
         && scheduled.is_false()
     {
         return Readiness::in_progress(format!("waiting: {}", scheduled.why()));
     }
-    if condition(object, "Ready").is_some_and(|ready| ready.is_true()) {
+    if find_condition(object, "Ready").is_some_and(|ready| ready.is_true()) {
         return Readiness::current("ready");
     }
-    let statuses = list(object, "containerStatuses");
+    let statuses = list_statuses(object, "containerStatuses");
     let ready = statuses
         .iter()
         .filter(|status| is_true(status, &["ready"]))
@@ -34,10 +34,10 @@ pub(super) fn pod(object: &Value) -> Readiness {
 }
 
 /// Assesses a container that is waiting. One in a crash loop has failed (kstatus); a missing image or ConfigMap may still appear.
-fn waiting(status: &Value) -> Option<Readiness> {
+fn assess_waiting(status: &Value) -> Option<Readiness> {
     let state = field(status, &["state", "waiting"])?;
     let reason = text(state, &["reason"]);
-    let message = why(reason, text(state, &["message"]));
+    let message = join_reason(reason, text(state, &["message"]));
     match reason {
         "CrashLoopBackOff" => {
             let name = text(status, &["name"]);
@@ -62,34 +62,34 @@ fn waiting(status: &Value) -> Option<Readiness> {
 }
 
 /// Describes why a pod failed: its own reason (Evicted), else that of the first container that failed.
-fn failure(object: &Value) -> String {
+fn describe_failure(object: &Value) -> String {
     let reason = text(object, &["status", "reason"]);
     let message = text(object, &["status", "message"]);
     if !reason.is_empty() || !message.is_empty() {
-        return why(reason, message);
+        return join_reason(reason, message);
     }
-    containers(object)
+    container_statuses(object)
         .filter_map(|status| Some((status, field(status, &["state", "terminated"])?)))
         .find(|(_, ended)| field(ended, &["exitCode"]).is_some_and(|code| code != 0))
         .map_or_else(
-            || why("", ""),
+            || join_reason("", ""),
             |(status, ended)| {
                 let name = text(status, &["name"]);
                 let code = field(ended, &["exitCode"]).unwrap_or(&Value::Null);
-                let reason = why(text(ended, &["reason"]), "");
+                let reason = join_reason(text(ended, &["reason"]), "");
                 format!("container {name}: {reason}, exit code {code}")
             },
         )
 }
 
 /// Returns the container statuses, init containers first because they block the others.
-pub(super) fn containers(object: &Value) -> impl Iterator<Item = &Value> {
-    list(object, "initContainerStatuses")
+pub(super) fn container_statuses(object: &Value) -> impl Iterator<Item = &Value> {
+    list_statuses(object, "initContainerStatuses")
         .iter()
-        .chain(list(object, "containerStatuses"))
+        .chain(list_statuses(object, "containerStatuses"))
 }
 
-fn list<'a>(object: &'a Value, name: &str) -> &'a [Value] {
+fn list_statuses<'a>(object: &'a Value, name: &str) -> &'a [Value] {
     field(object, &["status", name])
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)

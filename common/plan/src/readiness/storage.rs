@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Readiness;
-use super::fields::{field, text, why};
+use super::fields::{field, join_reason, text};
 
 /// Annotations that mark the default class. Old clusters use the second one, which still counts.
 const DEFAULT_CLASS: [&str; 2] = [
@@ -24,7 +24,7 @@ pub struct StorageClasses {
 impl StorageClasses {
     /// Reads live StorageClasses. Of several default classes, the newest counts, then the first by name, as in the API server.
     #[must_use]
-    pub fn of(classes: &[Value]) -> Self {
+    pub fn from_objects(classes: &[Value]) -> Self {
         let mode = |class: &Value| text(class, &["volumeBindingMode"]) == "WaitForFirstConsumer";
         let name = |class: &Value| text(class, &["metadata", "name"]).to_owned();
         let default = classes.iter().filter(|class| is_default(class));
@@ -43,7 +43,7 @@ impl StorageClasses {
 
     /// Whether a claim is bound only when a pod uses it. A class that does not exist binds at once to volumes that name the same class, as
     /// in the volume controller.
-    fn wait_for_consumer(&self, claim: &Value) -> bool {
+    fn waits_for_consumer(&self, claim: &Value) -> bool {
         let named = field(claim, &["spec", "storageClassName"]).and_then(Value::as_str);
         let class = named.or(self.default.as_deref());
         class.is_some_and(|class| self.waits.get(class) == Some(&true))
@@ -58,12 +58,12 @@ fn is_default(class: &Value) -> bool {
 
 /// kstatus expects every claim to be `Bound`, but one that waits for its first consumer would block the pods that it waits for
 /// (argo-cd#29205). If the classes are unknown, a claim that no pod uses counts as waiting for its consumer.
-pub(super) fn claim(object: &Value, classes: Option<&StorageClasses>) -> Readiness {
+pub(super) fn assess_claim(object: &Value, classes: Option<&StorageClasses>) -> Readiness {
     match text(object, &["status", "phase"]) {
         "Bound" => Readiness::current("bound"),
         "Lost" => Readiness::failed("lost: its volume is gone"),
-        _ if no_pod_wants(object)
-            && classes.is_none_or(|classes| classes.wait_for_consumer(object)) =>
+        _ if has_no_pod(object)
+            && classes.is_none_or(|classes| classes.waits_for_consumer(object)) =>
         {
             Readiness::current("bound when a pod uses it")
         }
@@ -73,7 +73,7 @@ pub(super) fn claim(object: &Value, classes: Option<&StorageClasses>) -> Readine
 
 /// Whether a claim is pending and the scheduler has placed no pod for it. `storageClassName: ""` asks for an existing volume, which a pod
 /// does not change.
-pub(super) fn no_pod_wants(object: &Value) -> bool {
+pub(super) fn has_no_pod(object: &Value) -> bool {
     let placed = field(
         object,
         &[
@@ -87,13 +87,13 @@ pub(super) fn no_pod_wants(object: &Value) -> bool {
     text(object, &["status", "phase"]) == "Pending" && placed.is_none() && !is_static
 }
 
-pub(super) fn volume(object: &Value) -> Readiness {
+pub(super) fn assess_volume(object: &Value) -> Readiness {
     match text(object, &["status", "phase"]) {
         "Failed" => {
             let status = |name| text(object, &["status", name]);
             Readiness::failed(format!(
                 "failed: {}",
-                why(status("reason"), status("message"))
+                join_reason(status("reason"), status("message"))
             ))
         }
         "Pending" => Readiness::in_progress("waiting: not yet available"),

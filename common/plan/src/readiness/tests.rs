@@ -5,18 +5,24 @@ mod storage;
 mod webhook;
 mod workload;
 
-use Status::{Current, Failed, InProgress, Terminating};
+use ReadinessStatus::{Current, Failed, InProgress, Terminating};
 use serde_json::json;
 
 use super::*;
 
 /// Judges `KIND` (`group/Kind` or `Kind`) with the given parts, and compares word and message.
-fn check(kind: &str, parts: Value, status: Status, message: &str) {
-    check_in(kind, parts, &Context::default(), status, message);
+fn check(kind: &str, parts: Value, status: ReadinessStatus, message: &str) {
+    check_in(kind, parts, &ReadinessContext::default(), status, message);
 }
 
 /// As [`check`], with more than the object.
-fn check_in(kind: &str, parts: Value, ctx: &Context<'_>, status: Status, message: &str) {
+fn check_in(
+    kind: &str,
+    parts: Value,
+    ctx: &ReadinessContext<'_>,
+    status: ReadinessStatus,
+    message: &str,
+) {
     let object = object(kind, parts);
     let verdict = assess_in(&object, ctx);
     assert_eq!(

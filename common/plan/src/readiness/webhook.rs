@@ -10,36 +10,36 @@ use super::fields::{field, text};
 
 /// The Services that exist, and those with a ready endpoint, updated from EndpointSlices as they are listed and watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Endpoints {
+pub struct ReadyEndpoints {
     /// Per namespace and slice, the Service whose ready endpoints the slice has.
     slices: BTreeMap<String, BTreeMap<String, String>>,
     /// Per namespace, its Services, if known.
     services: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Endpoints {
+impl ReadyEndpoints {
     /// Replaces the known Services of a namespace.
-    pub fn list_services(&mut self, namespace: &str, services: BTreeSet<String>) {
+    pub fn replace_services(&mut self, namespace: &str, services: BTreeSet<String>) {
         self.services.insert(namespace.to_owned(), services);
     }
 
     /// Whether a Service is known not to exist.
-    fn is_absent(&self, namespace: &str, service: &str) -> bool {
+    fn is_missing_service(&self, namespace: &str, service: &str) -> bool {
         let services = self.services.get(namespace);
         services.is_some_and(|services| !services.contains(service))
     }
 
     /// Replaces the known slices of a namespace with `slices`.
-    pub fn list(&mut self, namespace: &str, slices: &[Value]) {
+    pub fn replace_slices(&mut self, namespace: &str, slices: &[Value]) {
         self.slices.insert(namespace.to_owned(), BTreeMap::new());
         for slice in slices {
-            self.change(slice);
+            self.update_slice(slice);
         }
     }
 
     /// Updates a slice that was added or changed.
-    pub fn change(&mut self, slice: &Value) {
-        self.remove(slice);
+    pub fn update_slice(&mut self, slice: &Value) {
+        self.remove_slice(slice);
         let service = text(slice, &["metadata", "labels", "kubernetes.io/service-name"]);
         let endpoints = field(slice, &["endpoints"]).and_then(Value::as_array);
         let has_ready = endpoints.is_some_and(|endpoints| endpoints.iter().any(is_ready));
@@ -51,14 +51,14 @@ impl Endpoints {
     }
 
     /// Removes a slice that was deleted.
-    pub fn remove(&mut self, slice: &Value) {
+    pub fn remove_slice(&mut self, slice: &Value) {
         let (namespace, name) = names(slice);
         if let Some(slices) = self.slices.get_mut(namespace) {
             slices.remove(name);
         }
     }
 
-    pub(super) fn has(&self, namespace: &str, service: &str) -> bool {
+    pub(super) fn has_ready_endpoint(&self, namespace: &str, service: &str) -> bool {
         let slices = self.slices.get(namespace);
         slices.is_some_and(|slices| slices.values().any(|of| of == service))
     }
@@ -77,17 +77,20 @@ pub fn called_namespaces(configuration: &Value) -> BTreeSet<String> {
 /// webhooks are not waited for, because their backend may come with an add-on that needs this one: a validating one whose failures are
 /// ignored, which denies nothing while no backend answers, and one whose Service does not exist, because a Service of the add-on itself is
 /// applied before.
-pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Readiness {
+pub(super) fn assess_configuration(
+    object: &Value,
+    endpoints: Option<&ReadyEndpoints>,
+) -> Readiness {
     let is_validating = text(object, &["kind"]) == "ValidatingWebhookConfiguration";
     let mut passed = None;
     for webhook in webhooks(object) {
-        let Some(missing) = missing(webhook, endpoints) else {
+        let Some(missing) = describe_missing(webhook, endpoints) else {
             continue;
         };
         let is_ignored = text(webhook, &["failurePolicy"]) == "Ignore";
         let message = if is_validating && is_ignored {
             format!("{missing} yet, which is ignored")
-        } else if let Some((namespace, service)) = absent(webhook, endpoints) {
+        } else if let Some((namespace, service)) = find_missing_service(webhook, endpoints) {
             let name = text(webhook, &["name"]);
             let until = match is_ignored {
                 true => "nothing answers until it does",
@@ -103,19 +106,22 @@ pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Re
 }
 
 /// Returns the Service that a webhook calls, if it does not exist.
-fn absent<'a>(webhook: &'a Value, endpoints: Option<&Endpoints>) -> Option<(&'a str, &'a str)> {
+fn find_missing_service<'a>(
+    webhook: &'a Value,
+    endpoints: Option<&ReadyEndpoints>,
+) -> Option<(&'a str, &'a str)> {
     let endpoints = endpoints?;
-    service(webhook).filter(|(namespace, service)| endpoints.is_absent(namespace, service))
+    service(webhook).filter(|(namespace, service)| endpoints.is_missing_service(namespace, service))
 }
 
 /// Describes what a webhook lacks before it can be called.
-fn missing(webhook: &Value, endpoints: Option<&Endpoints>) -> Option<String> {
+fn describe_missing(webhook: &Value, endpoints: Option<&ReadyEndpoints>) -> Option<String> {
     // A webhook with a URL may have a publicly trusted certificate.
     let (namespace, name) = service(webhook)?;
     if text(webhook, &["clientConfig", "caBundle"]).is_empty() {
         return Some(format!("{} has no caBundle", text(webhook, &["name"])));
     }
-    let is_served = endpoints.is_none_or(|endpoints| endpoints.has(namespace, name));
+    let is_served = endpoints.is_none_or(|endpoints| endpoints.has_ready_endpoint(namespace, name));
     (!is_served).then(|| format!("{namespace}/Service {name} has no ready endpoints"))
 }
 

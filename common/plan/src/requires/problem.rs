@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{Candidate, written};
-use crate::found::Install;
+use super::{AddonCandidate, constraint_text};
+use crate::found::ForeignInstall;
 use crate::one_a_line;
 use common::api::catalogue::Requirement;
 
@@ -12,12 +12,12 @@ use common::api::catalogue::Requirement;
 #[error("{}", one_a_line(problems))]
 pub struct RequiresError {
     /// The problems, sorted; at least one.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<RequirementProblem>,
 }
 
 /// A problem with one requirement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Problem {
+pub enum RequirementProblem {
     /// The constraint of the catalogue cannot be read.
     Constraint {
         /// The add-on with the requirement.
@@ -40,7 +40,7 @@ pub enum Problem {
         /// The newest matching version in the catalogues.
         fitting: Option<String>,
         /// The install of the missing add-on by another tool: a second one beside it would be wrong.
-        elsewhere: Option<Box<Install>>,
+        elsewhere: Option<Box<ForeignInstall>>,
     },
     /// Add-ons that require each other.
     Cycle {
@@ -49,29 +49,29 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl RequirementProblem {
     pub(super) fn constraint(
-        candidate: &Candidate<'_>,
+        candidate: &AddonCandidate<'_>,
         requirement: &Requirement,
         problem: String,
     ) -> Self {
         Self::Constraint {
-            addon: named(candidate.addon, candidate.version),
+            addon: name_with_version(candidate.addon, candidate.version),
             requires: requirement.name.clone(),
             problem,
         }
     }
 
     pub(super) fn unmet(
-        candidate: &Candidate<'_>,
+        candidate: &AddonCandidate<'_>,
         requirement: &Requirement,
         there: &[&str],
         fitting: Option<&str>,
     ) -> Self {
         Self::Unmet {
-            addon: named(candidate.addon, candidate.version),
+            addon: name_with_version(candidate.addon, candidate.version),
             requires: requirement.name.clone(),
-            constraint: written(requirement).map(str::to_owned),
+            constraint: constraint_text(requirement).map(str::to_owned),
             there: there.iter().map(|version| (*version).to_owned()).collect(),
             fitting: fitting.map(str::to_owned),
             elsewhere: None,
@@ -80,7 +80,7 @@ impl Problem {
 
     /// Returns the required add-on, if no version of it is installed or part of the command.
     #[must_use]
-    pub fn missing(&self) -> Option<&str> {
+    pub fn missing_addon(&self) -> Option<&str> {
         match self {
             Self::Unmet {
                 requires, there, ..
@@ -90,11 +90,11 @@ impl Problem {
     }
 }
 
-fn named(addon: &str, version: &str) -> String {
+fn name_with_version(addon: &str, version: &str) -> String {
     [addon, version].join(" ").trim_end().to_owned()
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for RequirementProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Constraint {

@@ -7,8 +7,12 @@ fn requirement(name: &str, version: &str) -> Requirement {
     }
 }
 
-fn candidate<'a>(addon: &'a str, version: &'a str, requires: &'a [Requirement]) -> Candidate<'a> {
-    Candidate {
+fn candidate<'a>(
+    addon: &'a str,
+    version: &'a str,
+    requires: &'a [Requirement],
+) -> AddonCandidate<'a> {
+    AddonCandidate {
         installation: addon,
         addon,
         version,
@@ -16,8 +20,12 @@ fn candidate<'a>(addon: &'a str, version: &'a str, requires: &'a [Requirement]) 
     }
 }
 
-fn present<'a>(addon: &'a str, version: &'a str, requires: &'a [Requirement]) -> Present<'a> {
-    Present {
+fn present<'a>(
+    addon: &'a str,
+    version: &'a str,
+    requires: &'a [Requirement],
+) -> PresentInstallation<'a> {
+    PresentInstallation {
         installation: addon,
         addon,
         version,
@@ -42,7 +50,7 @@ fn required_addons_of_the_command_come_first() {
         candidate("base", "v1.3", &[]),
         candidate("mid", "", &base),
     ];
-    let order = order(&candidates, &[], &none()).unwrap();
+    let order = resolve_order(&candidates, &[], &none()).unwrap();
     assert_eq!(order.first, [vec![1, 2], vec![], vec![1]]);
     assert_eq!(order.unready, []);
 }
@@ -52,39 +60,43 @@ fn what_is_installed_is_enough_unless_the_command_changes_it() {
     let requires = [requirement("base", "<2.0.0")];
     let top = candidate("top", "1", &requires);
     let there = [present("base", "1.9.0", &[])];
-    assert!(order(&[top], &there, &none()).unwrap().first[0].is_empty());
+    assert!(resolve_order(&[top], &there, &none()).unwrap().first[0].is_empty());
     let upgraded = [top, candidate("base", "2.0.0", &[])];
     assert_eq!(
-        order(&upgraded, &there, &none()).unwrap_err().to_string(),
+        resolve_order(&upgraded, &there, &none())
+            .unwrap_err()
+            .to_string(),
         "top 1 requires base <2.0.0, found 2.0.0"
     );
     // Another installation of it stays as it is.
-    let second = Present {
+    let second = PresentInstallation {
         installation: "second",
         ..there[0]
     };
-    assert!(order(&upgraded, &[second], &none()).is_ok());
+    assert!(resolve_order(&upgraded, &[second], &none()).is_ok());
 }
 
 #[test]
 fn a_requirement_that_is_not_ready_is_reported() {
     let requires = [requirement("base", "")];
     let top = candidate("top", "1", &requires);
-    let unready = Present {
+    let unready = PresentInstallation {
         ready: false,
         ..present("base", "", &[])
     };
     assert_eq!(
-        order(&[top], &[unready], &none()).unwrap().unready[0].to_string(),
+        resolve_order(&[top], &[unready], &none()).unwrap().unready[0].to_string(),
         "top requires base: base is installed, but not ready"
     );
-    let other = Present {
+    let other = PresentInstallation {
         installation: "other",
         ready: true,
         ..unready
     };
     assert_eq!(
-        order(&[top], &[unready, other], &none()).unwrap().unready,
+        resolve_order(&[top], &[unready, other], &none())
+            .unwrap()
+            .unready,
         []
     );
 }
@@ -131,11 +143,12 @@ fn every_problem_is_a_sentence() {
     ];
     for (name, constraint, there, expect) in rows {
         let requires = [requirement(name, constraint)];
-        let there: Vec<Present<'_>> = there
+        let there: Vec<PresentInstallation<'_>> = there
             .iter()
             .map(|version| present(name, version, &[]))
             .collect();
-        let error = order(&[candidate("top", "1", &requires)], &there, &available).unwrap_err();
+        let error =
+            resolve_order(&[candidate("top", "1", &requires)], &there, &available).unwrap_err();
         assert_eq!(error.to_string(), expect);
     }
 }
@@ -150,11 +163,13 @@ fn cycles_are_named() {
         candidate("c", "1", &c),
     ];
     assert_eq!(
-        order(&candidates, &[], &none()).unwrap_err().to_string(),
+        resolve_order(&candidates, &[], &none())
+            .unwrap_err()
+            .to_string(),
         "these add-ons require each other: b → c → b; remove one of these requirements from the catalogue"
     );
     let own = [requirement("a", "")];
-    let error = order(&[candidate("a", "1", &own)], &[], &none()).unwrap_err();
+    let error = resolve_order(&[candidate("a", "1", &own)], &[], &none()).unwrap_err();
     assert!(
         error
             .to_string()
@@ -171,7 +186,7 @@ fn dependents_of_what_is_removed_are_listed() {
     let remaining = [
         present("web", "1", &two),
         present("api", "1", &any),
-        Present {
+        PresentInstallation {
             installation: "old",
             ..present("base", "1.0.0", &[])
         },
@@ -181,20 +196,20 @@ fn dependents_of_what_is_removed_are_listed() {
         requires: "base".to_owned(),
         constraint: Some(">=2".to_owned()),
     };
-    assert_eq!(required_by(&["base"], &remaining), [expect]);
-    assert_eq!(required_by(&["base"], &remaining[..2]).len(), 2);
-    assert_eq!(required_by(&["web"], &remaining), []);
+    assert_eq!(find_dependents(&["base"], &remaining), [expect]);
+    assert_eq!(find_dependents(&["base"], &remaining[..2]).len(), 2);
+    assert_eq!(find_dependents(&["web"], &remaining), []);
 }
 
 /// Semantics 13: a record elsewhere says nothing to whom it is not believed, neither that something is there nor what it needs.
 #[test]
 fn records_of_other_namespaces_are_not_believed() {
     let requires = [requirement("base", "")];
-    let top = |installation| Candidate {
+    let top = |installation| AddonCandidate {
         installation,
         ..candidate("top", "1", &requires)
     };
-    let base = |is_believed| Present {
+    let base = |is_believed| PresentInstallation {
         installation: "shop/base",
         is_believed,
         ..present("base", "1", &[])
@@ -205,7 +220,7 @@ fn records_of_other_namespaces_are_not_believed() {
         ("system/top", false, false),
         ("other/top", false, false),
     ] {
-        let met = order(&[top(installation)], &[base(is_believed)], &none()).is_ok();
+        let met = resolve_order(&[top(installation)], &[base(is_believed)], &none()).is_ok();
         assert_eq!(met, is_met, "{installation} {is_believed}");
     }
 }

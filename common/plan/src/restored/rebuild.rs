@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::claims::Claims;
-use super::super::inventory::{Inventory, Item, TooLarge};
+use super::super::inventory::{Inventory, InventoryItem, InventoryTooLarge};
 use super::super::snapshot::{LiveObject, Snapshot};
 use super::super::{InstallationPlan, Verb};
 use common::api::installation::{CreatedNamespace, Installed, ObjectState};
@@ -13,7 +13,7 @@ use common::manifest::kinds::KindTable;
 
 /// The input for rebuilding an inventory.
 #[derive(Clone, Copy, Debug)]
-pub struct Rebuild<'a> {
+pub struct RebuildInput<'a> {
     /// The installation.
     pub installation: &'a InstallationName,
     /// The add-on.
@@ -37,7 +37,7 @@ pub struct Rebuild<'a> {
 /// The differences between the rebuilt inventory and the recorded one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Rebuilt {
+pub struct RebuiltInventory {
     /// Objects that were not recorded.
     pub added: Vec<ObjectKey>,
     /// Recorded objects that no longer exist, or belong to another owner.
@@ -50,15 +50,15 @@ pub struct Rebuilt {
 ///
 /// # Errors
 /// The inventory does not fit into the record.
-pub fn rebuild(input: &Rebuild<'_>) -> Result<InstallationPlan, TooLarge> {
+pub fn rebuild(input: &RebuildInput<'_>) -> Result<InstallationPlan, InventoryTooLarge> {
     let name = input.installation;
     let owner = owner_hash(&name.namespace, &name.name);
     let snapshot = input.snapshot;
     let mut exact = Inventory::default();
-    let mut rebuilt = Rebuilt::default();
+    let mut rebuilt = RebuiltInventory::default();
     for (key, recorded) in &input.inventory.objects {
         let kept = match snapshot.live.get(key) {
-            Some(live) => known(recorded, live, &owner),
+            Some(live) => update_recorded(recorded, live, &owner),
             None => (snapshot.unreadable.contains_key(key)
                 || is_job(key) && !input.is_other_cluster)
                 .then(|| recorded.clone()),
@@ -70,21 +70,21 @@ pub fn rebuild(input: &Rebuild<'_>) -> Result<InstallationPlan, TooLarge> {
             None => rebuilt.forgotten.push(key.clone()),
         }
     }
-    let unrecorded = snapshot.live.iter().chain(&snapshot.unasked);
+    let unrecorded = snapshot.live.iter().chain(&snapshot.unrequested);
     let unrecorded = unrecorded.filter(|(key, _)| !input.inventory.objects.contains_key(*key));
     for (key, live) in unrecorded.filter(|(_, live)| live.owner.as_ref() == Some(&owner)) {
         let is_target = input.target_namespace == Some(key.name.as_str()) && is_namespace(key);
-        if is_target && live.written.is_none() {
+        if is_target && live.last_written.is_none() {
             rebuilt.namespace = Some(CreatedNamespace {
                 name: key.name.clone(),
                 uid: live.uid.clone(),
             });
-        } else if let Some(item) = found(input, key, live) {
+        } else if let Some(item) = record_unrecorded(input, key, live) {
             rebuilt.added.push(key.clone());
             exact.objects.insert(key.clone(), item);
         }
     }
-    let union = Inventory::union(&exact, input.inventory).fitting(&exact)?;
+    let union = Inventory::union(&exact, input.inventory).fit_budget(&exact)?;
     Ok(InstallationPlan {
         verb: Verb::Adopt,
         from: input.from.cloned(),
@@ -102,7 +102,11 @@ pub fn rebuild(input: &Rebuild<'_>) -> Result<InstallationPlan, TooLarge> {
 
 /// Updates the item of a recorded object to its live state. Returns `None` if the live object is another one. The next upgrade applies what
 /// was edited.
-fn known(recorded: &Item, live: &LiveObject, owner: &str) -> Option<Item> {
+fn update_recorded(
+    recorded: &InventoryItem,
+    live: &LiveObject,
+    owner: &str,
+) -> Option<InventoryItem> {
     let is_ours = live.owner.as_deref() == Some(owner);
     let is_same = live.uid == recorded.object.uid;
     let is_left_alone = recorded.object.state == ObjectState::Preexisting;
@@ -111,11 +115,11 @@ fn known(recorded: &Item, live: &LiveObject, owner: &str) -> Option<Item> {
     }
     let mut item = recorded.clone();
     if item.object.state == ObjectState::Planned {
-        item.object.state = state(live);
+        item.object.state = live_object_state(live);
     }
     let is_applied = is_ours || recorded.was_applied();
     if is_applied && recorded.object.was_edited(&live.state()) {
-        seen(&mut item, live);
+        record_live_state(&mut item, live);
     }
     item.object.uid.clone_from(&live.uid);
     Some(item)
@@ -123,27 +127,32 @@ fn known(recorded: &Item, live: &LiveObject, owner: &str) -> Option<Item> {
 
 /// Creates the item of an unrecorded object. Only the installation's field manager proves that the installation owns it, because other
 /// tools copy labels.
-fn found(input: &Rebuild<'_>, key: &ObjectKey, live: &LiveObject) -> Option<Item> {
+fn record_unrecorded(
+    input: &RebuildInput<'_>,
+    key: &ObjectKey,
+    live: &LiveObject,
+) -> Option<InventoryItem> {
     let claims = input.claims;
     let is_claimed = claims.objects.contains_key(key) || claims.retained.contains_key(key);
-    if live.written.is_none() || live.controlled_by.is_some() || live.terminating || is_claimed {
+    if live.last_written.is_none() || live.controlled_by.is_some() || live.terminating || is_claimed
+    {
         return None;
     }
     let (gvk, _) = input.kinds.preferred(&key.group, &key.kind)?;
-    let mut item = Item::planned(&key.name, &gvk.version);
-    item.object.state = state(live);
+    let mut item = InventoryItem::planned(&key.name, &gvk.version);
+    item.object.state = live_object_state(live);
     item.object.uid.clone_from(&live.uid);
-    seen(&mut item, live);
+    record_live_state(&mut item, live);
     Some(item)
 }
 
 /// Records the live state of an object without a digest, because its applied content is unknown: any difference is due.
-fn seen(item: &mut Item, live: &LiveObject) {
+fn record_live_state(item: &mut InventoryItem, live: &LiveObject) {
     item.object.digest.clear();
-    item.object.see(&live.state());
+    item.object.record_live_state(&live.state());
 }
 
-fn state(live: &LiveObject) -> ObjectState {
+fn live_object_state(live: &LiveObject) -> ObjectState {
     if live.create_only {
         ObjectState::Retained
     } else {

@@ -42,31 +42,38 @@ fn a_record_knows_what_its_last_operation_wrote() {
     });
     let group = json!([{"version": "v1", "kind": "ConfigMap", "objects": [{"name": "a"}]}]);
     for (status, expected) in [
-        (json!(null), Memory::Blank),
-        (json!({"phase": "Pending"}), Memory::Blank),
-        (json!({"history": ended(early)}), Memory::Until(time(early))),
+        (json!(null), RecordCoverage::Blank),
+        (json!({"phase": "Pending"}), RecordCoverage::Blank),
+        (
+            json!({"history": ended(early)}),
+            RecordCoverage::Until(time(early)),
+        ),
         // A failure wrote objects, too; what is installed is from before.
         (
             json!({"history": ended(late), "installed": {"at": early}}),
-            Memory::Until(time(late)),
+            RecordCoverage::Until(time(late)),
         ),
         // No history came along.
         (
             json!({"installed": {"at": late}}),
-            Memory::Until(time(late)),
+            RecordCoverage::Until(time(late)),
         ),
         // It was cut off: what it created is its own.
         (
             json!({"history": ended(early), "operation": operation}),
-            Memory::Open,
+            RecordCoverage::Open,
         ),
         // Not from a backup: there is an inventory.
-        (json!({"inventory": group}), Memory::Open),
+        (json!({"inventory": group}), RecordCoverage::Open),
     ] {
         let record = record(status);
-        assert_eq!(Memory::of(Some(&record)), expected, "{record:?}");
+        assert_eq!(
+            RecordCoverage::from_record(Some(&record)),
+            expected,
+            "{record:?}"
+        );
     }
-    assert_eq!(Memory::of(None), Memory::Open);
+    assert_eq!(RecordCoverage::from_record(None), RecordCoverage::Open);
 }
 
 /// Killed between the creation of the record and the lock, over objects that an earlier installation left.
@@ -78,51 +85,64 @@ fn an_installation_that_only_created_its_record_is_continued() {
     let created = || entry(CLIENT, noon, spec());
     let held = || entry(CLIENT, later, json!({"f:metadata": {}}));
     for (what, entries, is_core, expected) in [
-        ("cut off", vec![created()], false, Memory::Open),
+        ("cut off", vec![created()], false, RecordCoverage::Open),
         (
             "of a list",
             vec![entry(CLIENT, noon, json!(null))],
             false,
-            Memory::Open,
+            RecordCoverage::Open,
         ),
         (
             "behind an admission that took its time",
             vec![entry(CLIENT, "2026-01-02T11:59:50Z", spec())],
             false,
-            Memory::Open,
+            RecordCoverage::Open,
         ),
-        ("a core record", vec![created()], true, Memory::Blank),
+        (
+            "a core record",
+            vec![created()],
+            true,
+            RecordCoverage::Blank,
+        ),
         (
             "by a tool",
             vec![entry("velero-server", noon, spec()), held()],
             false,
-            Memory::Blank,
+            RecordCoverage::Blank,
         ),
         (
             "with the entries of a backup",
             vec![entry(CLIENT, "2026-01-01T12:00:00Z", spec())],
             false,
-            Memory::Blank,
+            RecordCoverage::Blank,
         ),
         (
             "changed since",
             vec![entry(CLIENT, later, spec())],
             false,
-            Memory::Blank,
+            RecordCoverage::Blank,
         ),
         (
             "changed by others",
             vec![created(), entry("kubectl-edit", later, spec())],
             false,
-            Memory::Blank,
+            RecordCoverage::Blank,
         ),
-        ("not known", Vec::new(), false, Memory::Blank),
+        ("not known", Vec::new(), false, RecordCoverage::Blank),
     ] {
         let mut record = record(json!(null));
         record.metadata.managed_fields = serde_json::from_value(entries.into()).unwrap();
         record.spec.core_addon = is_core;
-        assert_eq!(Memory::to_install(Some(&record)), expected, "{what}");
-        assert_eq!(Memory::of(Some(&record)), Memory::Blank, "{what}");
+        assert_eq!(
+            RecordCoverage::for_install(Some(&record)),
+            expected,
+            "{what}"
+        );
+        assert_eq!(
+            RecordCoverage::from_record(Some(&record)),
+            RecordCoverage::Blank,
+            "{what}"
+        );
     }
 }
 
@@ -130,7 +150,7 @@ fn an_installation_that_only_created_its_record_is_continued() {
 fn ours(at: &str) -> LiveObject {
     LiveObject {
         owner: Some(owner_hash("kubectl-addons", "till")),
-        written: Some(time(at)),
+        last_written: Some(time(at)),
         ..LiveObject::default()
     }
 }
@@ -138,7 +158,7 @@ fn ours(at: &str) -> LiveObject {
 #[test]
 fn an_object_that_is_newer_makes_a_record_old() {
     let (recorded, newer) = ("2026-01-02T10:00:00Z", "2026-01-02T10:01:01Z");
-    let until = Memory::Until(time(recorded));
+    let until = RecordCoverage::Until(time(recorded));
     let map = key("ConfigMap", "a");
     let controlled = LiveObject {
         controlled_by: Some(crate::snapshot::Controller::default()),
@@ -149,7 +169,7 @@ fn an_object_that_is_newer_makes_a_record_old() {
         ..ours(newer)
     };
     let copied = LiveObject {
-        written: None,
+        last_written: None,
         ..ours(newer)
     };
     let kept = LiveObject {
@@ -170,7 +190,7 @@ fn an_object_that_is_newer_makes_a_record_old() {
             ours("2026-01-02T10:01:00Z"),
             false,
         ),
-        ("cut off", Memory::Open, &map, ours(newer), false),
+        ("cut off", RecordCoverage::Open, &map, ours(newer), false),
         ("of a controller", until, &map, controlled, false),
         ("of another installation", until, &map, theirs, false),
         (
@@ -181,19 +201,37 @@ fn an_object_that_is_newer_makes_a_record_old() {
             false,
         ),
         ("kept, and newer", until, &map, kept.clone(), true),
-        ("not recorded", Memory::Blank, &map, ours(recorded), true),
-        ("a copy, not recorded", Memory::Blank, &map, copied, false),
+        (
+            "not recorded",
+            RecordCoverage::Blank,
+            &map,
+            ours(recorded),
+            true,
+        ),
+        (
+            "a copy, not recorded",
+            RecordCoverage::Blank,
+            &map,
+            copied,
+            false,
+        ),
         (
             "kept by an uninstallation",
-            Memory::Blank,
+            RecordCoverage::Blank,
             &map,
             kept,
             false,
         ),
-        ("created once", Memory::Blank, &map, created_once, false),
+        (
+            "created once",
+            RecordCoverage::Blank,
+            &map,
+            created_once,
+            false,
+        ),
         (
             "a volume",
-            Memory::Blank,
+            RecordCoverage::Blank,
             &key("PersistentVolumeClaim", "a"),
             ours(recorded),
             false,
@@ -205,10 +243,10 @@ fn an_object_that_is_newer_makes_a_record_old() {
             let found = if is_asked {
                 &mut snapshot.live
             } else {
-                &mut snapshot.unasked
+                &mut snapshot.unrequested
             };
             found.extend(live.clone());
-            let older = older(&till(), memory, &snapshot, &Claims::default());
+            let older = find_outdated(&till(), memory, &snapshot, &Claims::default());
             assert_eq!(older.is_some(), is_older, "{what}: {older:?}");
         }
     }
@@ -216,21 +254,21 @@ fn an_object_that_is_newer_makes_a_record_old() {
 
 #[test]
 fn what_another_installation_has_recorded_says_nothing() {
-    let until = Memory::Until(time("2026-01-02T10:00:00Z"));
+    let until = RecordCoverage::Until(time("2026-01-02T10:00:00Z"));
     let map = key("ConfigMap", "a");
     let snapshot = Snapshot {
         live: [(map.clone(), ours("2026-01-02T11:00:00Z"))].into(),
         ..Snapshot::default()
     };
     let mut claims = Claims::default();
-    assert!(older(&till(), until, &snapshot, &claims).is_some());
+    assert!(find_outdated(&till(), until, &snapshot, &claims).is_some());
     claims.objects.insert(map, till());
-    assert!(older(&till(), until, &snapshot, &claims).is_none());
+    assert!(find_outdated(&till(), until, &snapshot, &claims).is_none());
 }
 
 #[test]
 fn the_object_that_was_written_last_is_named() {
-    let until = Memory::Until(time("2026-01-02T10:00:00Z"));
+    let until = RecordCoverage::Until(time("2026-01-02T10:00:00Z"));
     let snapshot = Snapshot {
         live: [
             (key("ConfigMap", "a"), ours("2026-01-02T11:00:00Z")),
@@ -239,7 +277,7 @@ fn the_object_that_was_written_last_is_named() {
         .into(),
         ..Snapshot::default()
     };
-    let older = older(&till(), until, &snapshot, &Claims::default()).unwrap();
+    let older = find_outdated(&till(), until, &snapshot, &Claims::default()).unwrap();
     assert_eq!(
         older.to_string(),
         "the record of kubectl-addons/till is older than the cluster: its last operation ended at 2026-01-02T10:00:00Z, and \
@@ -263,8 +301,8 @@ fn the_time_of_our_own_manager_counts() {
         entry("kubectl-edit", None, "2026-01-02T12:00:00Z"),
     ]}});
     assert_eq!(
-        written(&object, &till()),
+        last_written(&object, &till()),
         Some(time("2026-01-02T10:00:00Z"))
     );
-    assert_eq!(written(&json!({"metadata": {}}), &till()), None);
+    assert_eq!(last_written(&json!({"metadata": {}}), &till()), None);
 }

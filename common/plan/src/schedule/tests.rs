@@ -4,10 +4,10 @@ use common::manifest::key::ObjectKey;
 /// `a`, `b`, … are objects of part 0, `A`, `B`, … of part 1, digits are gates.
 fn graph(names: &str, edges: &[(char, Until, char)]) -> Graph {
     let nodes = names.chars().map(|name| match name {
-        '0'..='9' => Node::Gate {
+        '0'..='9' => GraphNode::Gate {
             title: name.to_string(),
         },
-        _ => Node::Object {
+        _ => GraphNode::Object {
             part: usize::from(name.is_uppercase()),
             key: ObjectKey {
                 name: name.to_string(),
@@ -22,7 +22,7 @@ fn graph(names: &str, edges: &[(char, Until, char)]) -> Graph {
             from: id(*from),
             to: id(*to),
             until: *until,
-            reason: Reason::DependsOn,
+            reason: EdgeReason::DependsOn,
         })
         .collect();
     edges.sort();
@@ -37,8 +37,8 @@ fn begun(schedule: &mut Schedule<'_>, names: &str) -> String {
     begun.map(|node| names.chars().nth(node).unwrap()).collect()
 }
 
-fn skipped(names: &str, skipped: &[Skipped]) -> String {
-    let name = |skipped: &Skipped| names.chars().nth(skipped.node).unwrap();
+fn skipped(names: &str, skipped: &[SkippedNode]) -> String {
+    let name = |skipped: &SkippedNode| names.chars().nth(skipped.node).unwrap();
     let mut names: Vec<char> = skipped.iter().map(name).collect();
     names.sort_unstable();
     names.into_iter().collect()
@@ -55,14 +55,14 @@ fn what_nothing_holds_begins_in_the_order_of_the_nodes() {
     assert_eq!(begun(&mut schedule, names), "", "the part is not open");
     schedule.open(0);
     assert_eq!(begun(&mut schedule, names), "abd");
-    assert_eq!(schedule.applied(0), None);
-    assert_eq!(schedule.applied(1), Some(Until::Ready));
+    assert_eq!(schedule.mark_applied(0), None);
+    assert_eq!(schedule.mark_applied(1), Some(Until::Ready));
     assert_eq!(begun(&mut schedule, names), "");
-    schedule.ready(1);
+    schedule.mark_ready(1);
     assert_eq!(begun(&mut schedule, names), "c");
     for node in [2, 3] {
         assert!(!schedule.is_over(0));
-        assert_eq!(schedule.applied(node), None);
+        assert_eq!(schedule.mark_applied(node), None);
     }
     assert!(schedule.is_over(0));
 }
@@ -77,9 +77,9 @@ fn without_waiting_applied_is_enough_but_for_definitions() {
     let mut schedule = Schedule::new(&graph, 1, false, |_| true);
     schedule.open(0);
     assert_eq!(begun(&mut schedule, names), "ab");
-    assert_eq!(schedule.applied(0), None);
-    assert_eq!(schedule.applied(1), Some(Until::Served));
-    schedule.ready(1);
+    assert_eq!(schedule.mark_applied(0), None);
+    assert_eq!(schedule.mark_applied(1), Some(Until::Served));
+    schedule.mark_ready(1);
     assert_eq!(begun(&mut schedule, names), "c");
 }
 
@@ -90,10 +90,10 @@ fn nothing_is_watched_without_a_request() {
     let mut schedule = Schedule::new(&graph, 1, true, |node| node == 1);
     schedule.open(0);
     assert_eq!(begun(&mut schedule, names), "a");
-    assert_eq!(schedule.applied(0), Some(Until::Ready), "b is sent");
-    schedule.ready(0);
+    assert_eq!(schedule.mark_applied(0), Some(Until::Ready), "b is sent");
+    schedule.mark_ready(0);
     assert_eq!(begun(&mut schedule, names), "b");
-    assert_eq!(schedule.applied(1), None, "c is not");
+    assert_eq!(schedule.mark_applied(1), None, "c is not");
     assert_eq!(begun(&mut schedule, names), "c");
 }
 
@@ -112,10 +112,10 @@ fn gates_pass_when_everything_before_them_has() {
     schedule.open(0);
     schedule.open(1);
     assert_eq!(begun(&mut schedule, names), "ab");
-    schedule.applied(0);
-    assert_eq!(schedule.applied(1), Some(Until::Ready));
+    schedule.mark_applied(0);
+    assert_eq!(schedule.mark_applied(1), Some(Until::Ready));
     assert!(!schedule.is_over(0) && !schedule.is_over(1));
-    schedule.ready(1);
+    schedule.mark_ready(1);
     assert!(schedule.is_over(0));
     assert_eq!(begun(&mut schedule, names), "CD");
 }
@@ -135,12 +135,12 @@ fn a_failure_stops_what_waits_for_it_and_nothing_else() {
     schedule.open(0);
     schedule.open(1);
     assert_eq!(begun(&mut schedule, names), "ab");
-    let stopped = schedule.failed(0);
+    let stopped = schedule.mark_failed(0);
     assert_eq!(skipped(names, &stopped), "Ec");
     assert!(stopped.iter().all(|skipped| skipped.cause == 0));
-    schedule.applied(1);
+    schedule.mark_applied(1);
     assert_eq!(begun(&mut schedule, names), "d");
-    schedule.applied(4);
+    schedule.mark_applied(4);
     assert!(schedule.is_over(0) && schedule.is_over(1));
 }
 
@@ -154,10 +154,10 @@ fn what_does_not_get_ready_stops_only_those_who_wait_for_that() {
     let mut schedule = Schedule::new(&graph, 1, true, |_| true);
     schedule.open(0);
     assert_eq!(begun(&mut schedule, names), "a");
-    assert_eq!(schedule.applied(0), Some(Until::Ready));
-    assert_eq!(skipped(names, &schedule.failed(0)), "c");
+    assert_eq!(schedule.mark_applied(0), Some(Until::Ready));
+    assert_eq!(skipped(names, &schedule.mark_failed(0)), "c");
     assert_eq!(begun(&mut schedule, names), "b");
-    schedule.applied(1);
+    schedule.mark_applied(1);
     assert!(schedule.is_over(0));
 }
 
@@ -175,7 +175,7 @@ fn a_part_is_given_up() {
     schedule.open(0);
     schedule.open(1);
     assert_eq!(begun(&mut schedule, names), "aC");
-    assert_eq!(schedule.applied(0), Some(Until::Ready));
+    assert_eq!(schedule.mark_applied(0), Some(Until::Ready));
     let given_up = schedule.give_up(0);
     assert_eq!(given_up.unready, [0]);
     assert_eq!(given_up.unapplied, [1]);
@@ -185,8 +185,8 @@ fn a_part_is_given_up() {
         "D needs no more of a than that it was applied"
     );
     assert!(schedule.is_over(0) && !schedule.is_over(1));
-    schedule.applied(2);
+    schedule.mark_applied(2);
     assert_eq!(begun(&mut schedule, names), "D");
-    schedule.applied(3);
+    schedule.mark_applied(3);
     assert!(schedule.is_over(1));
 }

@@ -2,41 +2,43 @@
 
 use crate::continuation::Continuation;
 use common::api::conditions::{self, STALLED};
-use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
-use common::catalogue::label;
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, InstallationPhase};
+use common::catalogue::version_label;
 
 /// Why the last operation failed, and how to continue it.
 #[derive(Clone, Debug)]
-pub(super) struct Failed {
+pub(super) struct FailedOperation {
     /// The recorded reason.
     pub(super) why: String,
     /// How to continue it.
     pub(super) next: Continuation,
 }
 
-impl Failed {
+impl FailedOperation {
     /// Reads the failure from a record. Returns `None` if the last operation did not fail, or no reason is recorded.
-    pub(super) fn of(record: &AddonInstallation) -> Option<Self> {
+    pub(super) fn from_record(record: &AddonInstallation) -> Option<Self> {
         let status = record.status.as_ref();
-        let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
+        let status = status.filter(|status| status.phase == Some(InstallationPhase::Failed))?;
         let failed = status.history.first().filter(|one| !one.is_done())?;
-        let stalled = conditions::raised(&status.conditions, STALLED)?;
+        let stalled = conditions::find_raised(&status.conditions, STALLED)?;
         Some(Self {
             why: stalled.message.clone(),
-            next: Continuation::of(record, &failed.verb, Some(&failed.installed)),
+            next: Continuation::from_record(record, &failed.verb, Some(&failed.installed)),
         })
     }
 }
 
 /// Describes the failed operation, `upgrade to 1.2.0`. Returns `None` if the last operation did not fail, or is not known.
-pub(super) fn operation(status: Option<&AddonInstallationStatus>) -> Option<String> {
-    let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
+pub(super) fn describe_failed_operation(
+    status: Option<&AddonInstallationStatus>,
+) -> Option<String> {
+    let status = status.filter(|status| status.phase == Some(InstallationPhase::Failed))?;
     let failed = status.history.first().filter(|one| !one.is_done())?;
     let installed = &failed.installed;
     let version = (installed.version.as_str(), installed.id.as_str());
     let to = match (failed.verb.as_str(), version) {
         ("upgrade" | "rollback", (version, id)) if !(version.is_empty() && id.is_empty()) => {
-            format!(" to {}", label(version, id))
+            format!(" to {}", version_label(version, id))
         }
         _ => String::new(),
     };
@@ -75,8 +77,12 @@ mod tests {
             (status("Failed", json!([])), None),
         ] {
             let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
-            assert_eq!(operation(Some(&read)).as_deref(), expect, "{status}");
+            assert_eq!(
+                describe_failed_operation(Some(&read)).as_deref(),
+                expect,
+                "{status}"
+            );
         }
-        assert_eq!(operation(None), None);
+        assert_eq!(describe_failed_operation(None), None);
     }
 }

@@ -1,28 +1,28 @@
 //! Interrupted operations: their client no longer renews the lock, so they do not proceed until another client continues them.
 
 use crate::continuation::Continuation;
-use common::api::installation::{AddonInstallation, Operation};
+use common::api::installation::{AddonInstallation, OperationRecord};
 use jiff::Timestamp;
 
 /// Returns how to continue an operation whose holder has not renewed its lock. Returns `None` while the holder is alive, or during a
 /// deletion.
-pub(super) fn continued_by(
+pub(super) fn find_continuation(
     record: &AddonInstallation,
-    operation: &Operation,
+    operation: &OperationRecord,
     now: Timestamp,
 ) -> Option<Continuation> {
-    if operation.lives_at(now) || record.metadata.deletion_timestamp.is_some() {
+    if operation.is_alive_at(now) || record.metadata.deletion_timestamp.is_some() {
         return None;
     }
     let target = operation.target.as_ref();
-    Some(Continuation::of(record, &operation.verb, target))
+    Some(Continuation::from_record(record, &operation.verb, target))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::{Facts, Health, Standing, Word, standing};
+    use super::super::{Health, Standing, StandingFacts, StandingState, assess_standing};
     use super::*;
 
     fn record(verb: &str, directory: Option<&str>) -> AddonInstallation {
@@ -40,32 +40,35 @@ mod tests {
     }
 
     fn at(record: &AddonInstallation, seconds: i64) -> Standing {
-        let facts = Facts {
+        let facts = StandingFacts {
             health: &Health::default(),
             offered: None,
             other: None,
             now: Timestamp::from_second(seconds).unwrap(),
         };
-        standing(record, &facts)
+        assess_standing(record, &facts)
     }
 
     #[test]
     fn an_operation_whose_client_is_gone_does_not_progress() {
         let upgrade = record("upgrade", None);
         assert_eq!(at(&upgrade, 20).to_string(), "Progressing: upgrade by me");
-        assert_eq!(at(&upgrade, 20).next, None);
+        assert_eq!(at(&upgrade, 20).continuation, None);
         for verb in ["upgrade", "uninstall", "rollback", "adopt", "unheard-of"] {
             let record = record(verb, None);
             let found = at(&record, 25);
             assert_eq!(
-                (found.word, found.message.as_str()),
-                (Word::Interrupted, verb)
+                (found.state, found.message.as_str()),
+                (StandingState::Interrupted, verb)
             );
             let target = record
                 .status
                 .as_ref()
                 .and_then(|it| it.operation.as_ref()?.target.as_ref());
-            assert_eq!(found.next, Some(Continuation::of(&record, verb, target)));
+            assert_eq!(
+                found.continuation,
+                Some(Continuation::from_record(&record, verb, target))
+            );
         }
         let mut going = record("uninstall", None);
         going.metadata.deletion_timestamp =

@@ -4,13 +4,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::found;
-use crate::inventory::Item;
+use crate::inventory::InventoryItem;
 use crate::readiness::blocker::Blocker;
-use crate::readiness::{Readiness, Status};
+use crate::readiness::{Readiness, ReadinessStatus};
 use common::api::installation::{LiveState, ObjectState};
 use common::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER};
 use common::manifest::key::ObjectKey;
-use common::manifest::kinds::traits::{KeptKind, KindTraits, Waited};
+use common::manifest::kinds::traits::{KeptKind, KindTraits, WaitScope};
 
 /// One object of an installation, and its readiness.
 #[derive(Clone, Debug, Serialize)]
@@ -39,9 +39,9 @@ pub struct ObjectHealth {
 
 /// The live object with the name of a recorded one.
 #[derive(Clone, Debug)]
-pub enum Sight<'a> {
+pub enum ObservedObject<'a> {
     /// It exists.
-    There {
+    Exists {
         /// The live object; its metadata is enough.
         live: &'a Value,
         /// The state that shows whether it was edited.
@@ -50,9 +50,9 @@ pub enum Sight<'a> {
         readiness: Readiness,
     },
     /// It does not exist.
-    Gone,
+    Missing,
     /// It cannot be read. Holds the reason.
-    Unread(&'a str),
+    Unreadable(&'a str),
 }
 
 impl ObjectHealth {
@@ -62,7 +62,12 @@ impl ObjectHealth {
     /// name does. An applied object belongs to the installation by its label or its uid. If another client removed the label or recreated
     /// the object, it counts as edited; if another installation has it, it no longer belongs to this one.
     #[must_use]
-    pub fn of(key: &ObjectKey, item: &Item, owner: &str, sight: &Sight<'_>) -> Self {
+    pub fn assess(
+        key: &ObjectKey,
+        item: &InventoryItem,
+        owner: &str,
+        sight: &ObservedObject<'_>,
+    ) -> Self {
         let object = &item.object;
         let is_retained = object.state == ObjectState::Retained;
         let health = Self {
@@ -75,24 +80,24 @@ impl ObjectHealth {
             yielded: Vec::new(),
         };
         let (live, state, readiness) = match sight {
-            _ if is_retained && KeptKind::of(key).is_some() => {
-                return health.ready(retained(item, owner, sight));
+            _ if is_retained && KeptKind::from_key(key).is_some() => {
+                return health.ready(describe_retained(item, owner, sight));
             }
-            Sight::There {
+            ObservedObject::Exists {
                 live,
                 state,
                 readiness,
             } => (live, state, readiness),
-            Sight::Unread(why) => {
+            ObservedObject::Unreadable(why) => {
                 let message = format!("cannot be read: {why}");
-                return health.with(Status::Unknown, message);
+                return health.with(ReadinessStatus::Unknown, message);
             }
             // A Job that was deleted after its end (ttlSecondsAfterFinished) looks like one that a user deleted. Both are fine: the Job did
             // its work when it was installed.
-            Sight::Gone if is_job(key) && !health.planned => {
+            ObservedObject::Missing if is_job(key) && !health.planned => {
                 return health.ready("gone, as a Job may be after its end");
             }
-            Sight::Gone => return health,
+            ObservedObject::Missing => return health,
         };
         let metadata = &live["metadata"];
         let label = metadata["labels"][LABEL_OWNER].as_str();
@@ -104,20 +109,20 @@ impl ObjectHealth {
         if is_applied && !is_ours && label.is_some() {
             let other = metadata["annotations"][ANNOTATION_INSTALLATION].as_str();
             let other = other.unwrap_or("another installation");
-            return health.with(Status::Failed, format!("belongs to {other}"));
+            return health.with(ReadinessStatus::Failed, format!("belongs to {other}"));
         }
         let annotation = |name: &str| metadata["annotations"][name].as_str();
         Self {
             readiness: Some(readiness.clone()),
             planned: false,
             edited: is_applied && (!is_ours || object.is_versioned() && object.was_edited(state)),
-            release: found::release(annotation).map(|release| release.to_string()),
+            release: found::read_helm_release(annotation).map(|release| release.to_string()),
             yielded: object.yielded.clone(),
             ..health
         }
     }
 
-    fn with(self, status: Status, message: impl Into<String>) -> Self {
+    fn with(self, status: ReadinessStatus, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
             readiness: Some(Readiness { status, message }),
@@ -127,7 +132,7 @@ impl ObjectHealth {
     }
 
     fn ready(self, message: &str) -> Self {
-        self.with(Status::Current, message)
+        self.with(ReadinessStatus::Current, message)
     }
 
     /// Whether it exists and is ready.
@@ -135,14 +140,14 @@ impl ObjectHealth {
     pub fn is_current(&self) -> bool {
         self.readiness
             .as_ref()
-            .is_some_and(|readiness| readiness.status == Status::Current)
+            .is_some_and(|readiness| readiness.status == ReadinessStatus::Current)
     }
 
     /// Whether it cannot be read, so that it is unknown whether it exists and is ready.
     #[must_use]
     pub fn is_unread(&self) -> bool {
         let readiness = self.readiness.as_ref();
-        readiness.is_some_and(|readiness| readiness.status == Status::Unknown)
+        readiness.is_some_and(|readiness| readiness.status == ReadinessStatus::Unknown)
     }
 
     /// Whether it makes the installation degraded: it does not exist, is being deleted, or is not ready and of a kind that an operation
@@ -150,9 +155,11 @@ impl ObjectHealth {
     #[must_use]
     pub fn is_trouble(&self) -> bool {
         match self.readiness.as_ref().map(|readiness| readiness.status) {
-            None | Some(Status::Terminating) => true,
-            Some(Status::Current | Status::Unknown) => false,
-            Some(Status::InProgress | Status::Failed) => tells(&self.key),
+            None | Some(ReadinessStatus::Terminating) => true,
+            Some(ReadinessStatus::Current | ReadinessStatus::Unknown) => false,
+            Some(ReadinessStatus::InProgress | ReadinessStatus::Failed) => {
+                affects_standing(&self.key)
+            }
         }
     }
 
@@ -176,21 +183,25 @@ impl ObjectHealth {
 /// Whether the readiness of an object affects how its installation stands: it is of a kind that an operation waits for. All others are
 /// ready once they exist, or get ready for reasons outside the cluster.
 #[must_use]
-pub fn tells(key: &ObjectKey) -> bool {
-    KindTraits::of_key(key).waited != Waited::Never
+pub fn affects_standing(key: &ObjectKey) -> bool {
+    KindTraits::for_key(key).waited != WaitScope::Never
 }
 
 /// Describes an object that is retained because it holds data. No version contains it, so nothing waits for it.
-fn retained(item: &Item, owner: &str, sight: &Sight<'_>) -> &'static str {
+fn describe_retained(
+    item: &InventoryItem,
+    owner: &str,
+    sight: &ObservedObject<'_>,
+) -> &'static str {
     match sight {
-        Sight::There { live, state, .. }
+        ObservedObject::Exists { live, state, .. }
             if live["metadata"]["labels"][LABEL_OWNER] == *owner
                 || state.uid == item.object.uid =>
         {
             "retained"
         }
-        Sight::Unread(_) => "retained, and cannot be read",
-        Sight::There { .. } | Sight::Gone => "was retained, and is gone",
+        ObservedObject::Unreadable(_) => "retained, and cannot be read",
+        ObservedObject::Exists { .. } | ObservedObject::Missing => "was retained, and is gone",
     }
 }
 
@@ -219,8 +230,8 @@ mod tests {
         }
     }
 
-    fn item(state: ObjectState, digest: &str) -> Item {
-        Item {
+    fn item(state: ObjectState, digest: &str) -> InventoryItem {
+        InventoryItem {
             version: "v1".to_owned(),
             object: InventoryObject {
                 name: "web".to_owned(),
@@ -234,13 +245,13 @@ mod tests {
     }
 
     /// What is said of an object, and `!` where it was edited. `seen`: owner label, uid and digest of our fields.
-    fn said(kind: &str, item: &Item, seen: Option<(Option<&str>, &str, &str)>) -> String {
+    fn said(kind: &str, item: &InventoryItem, seen: Option<(Option<&str>, &str, &str)>) -> String {
         let live = seen.map(|(owner, uid, _)| {
             let annotations = json!({ANNOTATION_INSTALLATION: "shop/other"});
             json!({"metadata": {"uid": uid, "labels": {LABEL_OWNER: owner}, "annotations": annotations}})
         });
         let sight = match (&live, seen) {
-            (Some(live), Some((_, uid, fields))) => Sight::There {
+            (Some(live), Some((_, uid, fields))) => ObservedObject::Exists {
                 live,
                 state: LiveState {
                     uid,
@@ -249,13 +260,13 @@ mod tests {
                     fields,
                 },
                 readiness: Readiness {
-                    status: Status::Current,
+                    status: ReadinessStatus::Current,
                     message: "ready".to_owned(),
                 },
             },
-            _ => Sight::Gone,
+            _ => ObservedObject::Missing,
         };
-        let health = ObjectHealth::of(&key(kind), item, "me", &sight);
+        let health = ObjectHealth::assess(&key(kind), item, "me", &sight);
         let edited = if health.edited { "!" } else { "" };
         let trouble = if health.is_trouble() { "trouble: " } else { "" };
         format!("{trouble}{}{edited}", health.message())
@@ -385,21 +396,21 @@ mod tests {
     fn kinds_that_no_operation_waits_for_tell_only_that_they_are_there() {
         let current = |status| {
             ["Deployment", "ConfigMap"].map(|kind| {
-                let health = ObjectHealth::of(
+                let health = ObjectHealth::assess(
                     &key(kind),
                     &item(ObjectState::Owned, "d"),
                     "me",
-                    &Sight::Gone,
+                    &ObservedObject::Missing,
                 );
                 health.with(status, "").is_trouble()
             })
         };
         for (status, expected) in [
-            (Status::Current, [false, false]),
-            (Status::InProgress, [true, false]),
-            (Status::Failed, [true, false]),
-            (Status::Terminating, [true, true]),
-            (Status::Unknown, [false, false]),
+            (ReadinessStatus::Current, [false, false]),
+            (ReadinessStatus::InProgress, [true, false]),
+            (ReadinessStatus::Failed, [true, false]),
+            (ReadinessStatus::Terminating, [true, true]),
+            (ReadinessStatus::Unknown, [false, false]),
         ] {
             assert_eq!(current(status), expected, "{status:?}");
         }

@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::choices::Choices;
-use crate::continuation::Next;
-use crate::readiness::{Readiness, Status};
+use crate::continuation::NextCommand;
+use crate::readiness::{Readiness, ReadinessStatus};
 
 fn record(status: Value) -> AddonInstallation {
     let record = json!({
@@ -20,17 +20,21 @@ fn raised(r#type: &str) -> Value {
         "lastTransitionTime": "1970-01-01T00:00:00Z"}])
 }
 
-fn stands(record: &AddonInstallation, health: &Health, offered: Option<&Offered<'_>>) -> Standing {
-    let facts = Facts {
+fn stands(
+    record: &AddonInstallation,
+    health: &Health,
+    offered: Option<&OfferedCatalogues<'_>>,
+) -> Standing {
+    let facts = StandingFacts {
         health,
         offered,
         other: None,
         now: Timestamp::UNIX_EPOCH,
     };
-    standing(record, &facts)
+    assess_standing(record, &facts)
 }
 
-fn judged(status: Value, health: &Health, offered: Option<&Offered<'_>>) -> String {
+fn judged(status: Value, health: &Health, offered: Option<&OfferedCatalogues<'_>>) -> String {
     stands(&record(status), health, offered).to_string()
 }
 
@@ -113,7 +117,7 @@ fn a_failed_operation_says_what_it_was_and_what_is_not_ready() {
 fn what_cannot_be_read_is_neither_broken_nor_ready() {
     let unread = || ObjectHealth {
         readiness: Some(Readiness {
-            status: Status::Unknown,
+            status: ReadinessStatus::Unknown,
             message: "cannot be read: not allowed".to_owned(),
         }),
         ..gone()
@@ -142,7 +146,7 @@ fn what_cannot_be_read_is_neither_broken_nor_ready() {
     ] {
         let health = Health {
             objects,
-            judged: judged_of,
+            assessed: judged_of,
             older: None,
         };
         assert_eq!(judged(json!({"phase": "Ready"}), &health, None), expected);
@@ -158,11 +162,11 @@ fn what_the_catalogues_offer_now_outweighs_what_a_loop_noted() {
         "team",
         serde_json::from_value(spec).unwrap(),
     )];
-    let here = Offered {
+    let here = OfferedCatalogues {
         catalogues: &team,
-        entries: Arc::new(Catalogue::of_objects(&team)),
+        entries: Arc::new(Catalogue::from_objects(&team)),
     };
-    let nowhere = Offered {
+    let nowhere = OfferedCatalogues {
         catalogues: &[],
         entries: Arc::default(),
     };
@@ -206,7 +210,7 @@ fn how_an_installation_stands() {
         ..gone()
     };
     let of = |objects: Vec<ObjectHealth>| Health {
-        judged: objects.len(),
+        assessed: objects.len(),
         objects,
         older: None,
     };
@@ -215,7 +219,7 @@ fn how_an_installation_stands() {
         (object.key.group, object.key.kind) = (String::new(), "ConfigMap".to_owned());
         object
     };
-    let well = || of(vec![ready(Status::Current)]);
+    let well = || of(vec![ready(ReadinessStatus::Current)]);
     let installed =
         json!({"phase": "Ready", "observedGeneration": 2, "installed": {"version": "1.0.0"}});
     let with = |field: &str, value: Value| {
@@ -247,21 +251,21 @@ fn how_an_installation_stands() {
             2,
             json!({}),
             installed.clone(),
-            of(vec![ready(Status::InProgress), gone()]),
+            of(vec![ready(ReadinessStatus::InProgress), gone()]),
             "Degraded: Deployment web 1/2 ready and 1 more",
         ),
         (
             2,
             json!({"suspend": true}),
             installed.clone(),
-            of(vec![ready(Status::Failed)]),
+            of(vec![ready(ReadinessStatus::Failed)]),
             "Degraded: Deployment web 1/2 ready",
         ),
         (
             2,
             json!({}),
             installed.clone(),
-            of(vec![of_config_map(Status::Terminating)]),
+            of(vec![of_config_map(ReadinessStatus::Terminating)]),
             "Degraded: ConfigMap web 1/2 ready",
         ),
         // Nothing waits for it.
@@ -269,7 +273,7 @@ fn how_an_installation_stands() {
             2,
             json!({}),
             installed.clone(),
-            of(vec![of_config_map(Status::InProgress)]),
+            of(vec![of_config_map(ReadinessStatus::InProgress)]),
             "Ready",
         ),
         // The spec was changed, by whomever; a record that does not say which one was installed is not judged by it.
@@ -315,12 +319,12 @@ fn how_an_installation_stands() {
         let found = stands(&record, &health, None);
         assert_eq!(found.to_string(), expected, "{generation} {spec} {status}");
         // What waits for an upgrade says so.
-        let waits = found.word == Word::Pending;
+        let waits = found.state == StandingState::Pending;
         let upgrade = Continuation {
-            command: Next::Upgrade(None),
+            command: NextCommand::Upgrade(None),
             choices: Choices::default(),
         };
-        assert_eq!(found.next, waits.then_some(upgrade));
+        assert_eq!(found.continuation, waits.then_some(upgrade));
     }
 }
 

@@ -3,17 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_versions::constraint::{Constraint, version};
+use addons_versions::constraint::{Constraint, parse_version};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{CHART, Chart, ChartError, LOCKS, Origin, REQUIREMENTS, dependencies, map};
+use super::{
+    CHART, Chart, ChartError, DependencyOrigin, LOCKS, REQUIREMENTS, dependencies, read_map,
+};
 use crate::package::Package;
 use common::manifest::digest::sha256;
 
 /// A dependency to fetch, at the version in the lock file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pinned {
+pub struct PinnedDependency {
     /// `name`.
     pub name: String,
     /// Exact version.
@@ -22,7 +24,7 @@ pub struct Pinned {
     pub repository: String,
 }
 
-impl Pinned {
+impl PinnedDependency {
     /// Returns the path in `charts/` that helm expects.
     #[must_use]
     pub fn path(&self) -> String {
@@ -32,7 +34,7 @@ impl Pinned {
 
 /// A dependency with fields in helm's own order, on which the digest depends.
 #[derive(Serialize)]
-struct Hashed<'a> {
+struct HashedDependency<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     version: &'a str,
@@ -54,20 +56,20 @@ impl Chart {
     ///
     /// # Errors
     /// A dependency cannot be resolved, or the lock file was made for another chart, or names another repository or no exact version.
-    pub fn pinned(
+    pub fn pinned_dependencies(
         &self,
         package: &Package,
         archived: &BTreeSet<String>,
-    ) -> Result<Vec<Pinned>, ChartError> {
-        let missing = self.missing(package, archived)?.into_iter();
+    ) -> Result<Vec<PinnedDependency>, ChartError> {
+        let missing = self.missing_dependencies(package, archived)?.into_iter();
         let remote: Vec<_> = missing
-            .filter(|(_, origin)| matches!(origin, Origin::Remote(_)))
+            .filter(|(_, origin)| matches!(origin, DependencyOrigin::Remote(_)))
             .map(|(dependency, _)| dependency)
             .collect();
         if remote.is_empty() {
             return Ok(Vec::new());
         }
-        let (file, lock) = lock(package)?;
+        let (file, lock) = read_lock(package)?;
         let wrong = |problem: String| ChartError::Lock { file, problem };
         let locked = dependencies(file, &lock)?;
         check_digest(package, file, &lock)?;
@@ -87,7 +89,7 @@ impl Chart {
             if found.name.contains(['/', '\\']) || found.version.contains(['/', '\\']) {
                 return Err(wrong(format!("names {:?}, which is a path", found.name)));
             }
-            pinned.insert(Pinned {
+            pinned.insert(PinnedDependency {
                 name: found.name.clone(),
                 version: found.version.clone(),
                 repository: found.repository.clone(),
@@ -97,9 +99,9 @@ impl Chart {
     }
 }
 
-fn lock(package: &Package) -> Result<(&'static str, Map<String, Value>), ChartError> {
+fn read_lock(package: &Package) -> Result<(&'static str, Map<String, Value>), ChartError> {
     for file in LOCKS {
-        if let Some(lock) = map(package, file)? {
+        if let Some(lock) = read_map(package, file)? {
             return Ok((file, lock));
         }
     }
@@ -112,8 +114,8 @@ fn check_digest(
     file: &'static str,
     lock: &Map<String, Value>,
 ) -> Result<(), ChartError> {
-    let about = map(package, CHART)?.unwrap_or_default();
-    let requirements = map(package, REQUIREMENTS)?.unwrap_or_default();
+    let about = read_map(package, CHART)?.unwrap_or_default();
+    let requirements = read_map(package, REQUIREMENTS)?.unwrap_or_default();
     let source = if requirements
         .get("dependencies")
         .is_some_and(Value::is_array)
@@ -122,11 +124,11 @@ fn check_digest(
     } else {
         &about
     };
-    let wanted = hashed(source);
+    let wanted = hashed_dependencies(source);
     let digest = lock.get("digest").and_then(Value::as_str);
     let is_helm2 = about.get("apiVersion").and_then(Value::as_str) == Some("v1");
-    let both = digest_of(&[&wanted, &hashed(lock)]);
-    let alone = || digest_of(&BTreeMap::from([("dependencies", &wanted)]));
+    let both = go_json_digest(&[&wanted, &hashed_dependencies(lock)]);
+    let alone = || go_json_digest(&BTreeMap::from([("dependencies", &wanted)]));
     if digest == Some(&both) || (is_helm2 && digest == Some(&alone())) {
         return Ok(());
     }
@@ -141,13 +143,13 @@ fn check_digest(
     })
 }
 
-fn hashed(map: &Map<String, Value>) -> Vec<Hashed<'_>> {
+fn hashed_dependencies(map: &Map<String, Value>) -> Vec<HashedDependency<'_>> {
     let list = map.get("dependencies").and_then(Value::as_array);
     let list = list.into_iter().flatten();
     let read = list.map(|dependency| {
         let text = |name| dependency.get(name).and_then(Value::as_str);
         let list = |name| dependency.get(name).and_then(Value::as_array);
-        Hashed {
+        HashedDependency {
             name: text("name").unwrap_or_default(),
             version: text("version").unwrap_or_default(),
             repository: text("repository").unwrap_or_default(),
@@ -166,7 +168,7 @@ fn hashed(map: &Map<String, Value>) -> Vec<Hashed<'_>> {
 }
 
 /// Returns the `sha256:` digest of the JSON that Go writes, in which characters of HTML are escaped.
-fn digest_of(value: &impl Serialize) -> String {
+fn go_json_digest(value: &impl Serialize) -> String {
     let mut json = serde_json::to_string(value).unwrap_or_default();
     for (letter, escaped) in [
         ('<', "\\u003c"),
@@ -183,7 +185,7 @@ fn digest_of(value: &impl Serialize) -> String {
 
 /// Returns whether a version is exact and in a range. As in helm, an empty range means any version.
 fn is_in_range(exact: &str, range: &str) -> bool {
-    let Ok(exact_version) = version(exact) else {
+    let Ok(exact_version) = parse_version(exact) else {
         return false;
     };
     let is_any = range.trim().is_empty();
@@ -195,19 +197,19 @@ fn is_in_range(exact: &str, range: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::package::File;
+    use crate::package::PackagedFile;
 
     fn package(files: &[(&str, &str)]) -> Package {
-        let files = files.iter().map(|(path, text)| File {
+        let files = files.iter().map(|(path, text)| PackagedFile {
             path: (*path).to_owned(),
             bytes: text.as_bytes().to_vec(),
         });
-        Package::folder(files.collect()).unwrap()
+        Package::from_folder(files.collect()).unwrap()
     }
 
-    fn pinned(files: &[(&str, &str)]) -> Result<Vec<Pinned>, ChartError> {
+    fn pinned(files: &[(&str, &str)]) -> Result<Vec<PinnedDependency>, ChartError> {
         let package = package(files);
-        Chart::read(&package)?.pinned(&package, &BTreeSet::new())
+        Chart::read(&package)?.pinned_dependencies(&package, &BTreeSet::new())
     }
 
     const ABOUT: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n\
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn a_digest_is_that_of_helm() {
         let found = pinned(&[("Chart.yaml", ABOUT), ("Chart.lock", &lock(DIGEST))]).unwrap();
-        let part = Pinned {
+        let part = PinnedDependency {
             name: "part".to_owned(),
             version: "0.2.0".to_owned(),
             repository: "http://127.0.0.1:18099".to_owned(),

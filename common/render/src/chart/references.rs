@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use common::entrance;
-use common::shorten::shortened;
+use common::shorten::shorten;
 
 /// The keywords that refer to another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
@@ -18,7 +18,7 @@ const SHOWN: usize = 200;
 
 /// Why a schema is not passed to helm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReferenceError {
+pub enum SchemaReferenceError {
     /// Its references cannot be determined.
     #[error("cannot be read as JSON")]
     NotJson,
@@ -53,35 +53,35 @@ pub fn is_chart(path: &str) -> bool {
 ///
 /// # Errors
 /// [`ReferenceError`].
-pub fn check(schema: &[u8]) -> Result<(), ReferenceError> {
-    let schema: Value = entrance::from_slice(schema).map_err(|_| ReferenceError::NotJson)?;
-    within(&schema)
+pub fn check(schema: &[u8]) -> Result<(), SchemaReferenceError> {
+    let schema: Value = entrance::from_slice(schema).map_err(|_| SchemaReferenceError::NotJson)?;
+    check_value(&schema)
 }
 
-fn within(value: &Value) -> Result<(), ReferenceError> {
+fn check_value(value: &Value) -> Result<(), SchemaReferenceError> {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
                 if let Value::String(target) = value {
-                    judge(key, target)?;
+                    check_reference(key, target)?;
                 }
-                within(value)?;
+                check_value(value)?;
             }
             Ok(())
         }
-        Value::Array(items) => items.iter().try_for_each(within),
+        Value::Array(items) => items.iter().try_for_each(check_value),
         _ => Ok(()),
     }
 }
 
-fn judge(key: &str, target: &str) -> Result<(), ReferenceError> {
+fn check_reference(key: &str, target: &str) -> Result<(), SchemaReferenceError> {
     let is_language = LANGUAGES.iter().any(|known| target.starts_with(known));
     let mut keywords = REFERENCES.into_iter().chain([LANGUAGE]);
     match keywords.find(|keyword| *keyword == key) {
         Some(keyword) if !is_language && (keyword == LANGUAGE || !target.starts_with('#')) => {
-            Err(ReferenceError::Leaves {
+            Err(SchemaReferenceError::Leaves {
                 keyword,
-                target: shortened(target.to_owned(), SHOWN),
+                target: shorten(target.to_owned(), SHOWN),
             })
         }
         _ => Ok(()),
@@ -131,7 +131,7 @@ mod tests {
             }
         }
         assert!(is_refused(json!({"$schema": "#"})));
-        assert_eq!(check(b"{\"$ref\":"), Err(ReferenceError::NotJson));
+        assert_eq!(check(b"{\"$ref\":"), Err(SchemaReferenceError::NotJson));
         // An escape in the key is the same key.
         assert!(check(br#"{"\u0024ref":"file:///dev/zero"}"#).is_err());
     }

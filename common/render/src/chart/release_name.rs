@@ -27,11 +27,11 @@ pub fn release_name(set: Option<&str>, installation: &str) -> Result<String, Rel
         Some(name) => Err(ReleaseNameError {
             name: name.to_owned(),
         }),
-        None => Ok(cut(installation)),
+        None => Ok(shorten(installation)),
     }
 }
 
-fn cut(installation: &str) -> String {
+fn shorten(installation: &str) -> String {
     if installation.len() <= MAX_LENGTH {
         return installation.to_owned();
     }

@@ -8,16 +8,16 @@ const DEPTH: usize = 32;
 /// Returns whether values with `key` at the root fail the schema because of that key. Only keywords that restrict the keys of an object are
 /// read; helm checks everything else.
 pub(super) fn refuses(schema: &Value, key: &str) -> bool {
-    let document = Document { root: schema, key };
+    let document = SchemaDocument { root: schema, key };
     document.refuses(schema, DEPTH)
 }
 
-struct Document<'a> {
+struct SchemaDocument<'a> {
     root: &'a Value,
     key: &'a str,
 }
 
-impl<'a> Document<'a> {
+impl<'a> SchemaDocument<'a> {
     fn refuses(&self, schema: &'a Value, depth: usize) -> bool {
         if *schema == Value::Bool(false) {
             return true;
@@ -31,7 +31,7 @@ impl<'a> Document<'a> {
             let mut branches = list(schema, keyword).peekable();
             branches.peek().is_some() && branches.all(|it| self.refuses(it, depth))
         };
-        is_false("additionalProperties") && !self.names(schema)
+        is_false("additionalProperties") && !self.has_property(schema)
             || is_false("unevaluatedProperties") && !self.evaluates(schema, depth)
             || self
                 .target(schema)
@@ -53,10 +53,10 @@ impl<'a> Document<'a> {
             .into_iter()
             .flat_map(|keyword| list(schema, keyword))
             .chain(self.target(schema));
-        is_open || self.names(schema) || parts.any(|part| self.evaluates(part, depth))
+        is_open || self.has_property(schema) || parts.any(|part| self.evaluates(part, depth))
     }
 
-    fn names(&self, schema: &Value) -> bool {
+    fn has_property(&self, schema: &Value) -> bool {
         let properties = schema.get("properties");
         properties.is_some_and(|properties| properties.get(self.key).is_some())
     }

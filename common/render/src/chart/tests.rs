@@ -1,14 +1,14 @@
 use serde_json::json;
 
 use super::*;
-use crate::package::File;
+use crate::package::PackagedFile;
 
 fn package(files: &[(&str, &str)]) -> Package {
-    let files = files.iter().map(|(path, text)| File {
+    let files = files.iter().map(|(path, text)| PackagedFile {
         path: (*path).to_owned(),
         bytes: text.as_bytes().to_vec(),
     });
-    Package::folder(files.collect()).unwrap()
+    Package::from_folder(files.collect()).unwrap()
 }
 
 #[test]
@@ -30,8 +30,10 @@ fn a_chart_is_read() {
         ("web", "1.10")
     );
     assert_eq!(chart.values, json!({"replicas": 2, "ratio": 1.5}));
-    let missing = chart.missing(&package, &BTreeSet::new()).unwrap();
-    let remote = Origin::Remote("https://a.example".to_owned());
+    let missing = chart
+        .missing_dependencies(&package, &BTreeSet::new())
+        .unwrap();
+    let remote = DependencyOrigin::Remote("https://a.example".to_owned());
     assert_eq!(missing, [(&chart.dependencies[0], remote)]);
 }
 
@@ -154,8 +156,14 @@ fn dependencies_are_found_or_refused() {
         let package = package(&all);
         let chart = Chart::read(&package).unwrap();
         let archived = BTreeSet::from(["db".to_owned()]);
-        assert_eq!(chart.missing(&package, &archived), Ok(Vec::new()));
-        match (chart.missing(&package, &BTreeSet::new()), expected) {
+        assert_eq!(
+            chart.missing_dependencies(&package, &archived),
+            Ok(Vec::new())
+        );
+        match (
+            chart.missing_dependencies(&package, &BTreeSet::new()),
+            expected,
+        ) {
             (Ok(missing), Ok(origin)) => {
                 let found: Vec<String> = missing.iter().map(|(_, o)| format!("{o:?}")).collect();
                 assert_eq!(found.join(""), origin, "{repository} {more}");

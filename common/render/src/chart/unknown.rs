@@ -11,7 +11,7 @@ const OF_HELM: [&str; 2] = ["global", "tags"];
 /// Returns the paths in `given` that occur neither in `known`, the values of all layers below, nor as a word in a text of the chart, each
 /// with the nearest known key. Below the root, only keys that are similar to a known one count, because many maps are passed on as they
 /// are.
-pub fn unknown<'a>(
+pub fn find_unknown_keys<'a>(
     chart: &Chart,
     known: &Value,
     given: &Value,
@@ -20,7 +20,7 @@ pub fn unknown<'a>(
     let (Value::Object(known), Value::Object(given)) = (known, given) else {
         return Vec::new();
     };
-    let mut search = Search {
+    let mut search = UnknownKeySearch {
         texts,
         found: Vec::new(),
     };
@@ -30,19 +30,19 @@ pub fn unknown<'a>(
     };
     for (key, value) in given {
         if !OF_HELM.contains(&key.as_str()) && !is_of_part(key) {
-            search.key("", key, value, known);
+            search.check_key("", key, value, known);
         }
     }
     search.found
 }
 
-struct Search<T> {
+struct UnknownKeySearch<T> {
     texts: T,
     found: Vec<(String, Option<String>)>,
 }
 
-impl<'a, T: Iterator<Item = &'a [u8]> + Clone> Search<T> {
-    fn key(&mut self, above: &str, key: &str, value: &Value, known: &Map<String, Value>) {
+impl<'a, T: Iterator<Item = &'a [u8]> + Clone> UnknownKeySearch<T> {
+    fn check_key(&mut self, above: &str, key: &str, value: &Value, known: &Map<String, Value>) {
         let path = match above {
             "" => key.to_owned(),
             above => format!("{above}.{key}"),
@@ -50,7 +50,7 @@ impl<'a, T: Iterator<Item = &'a [u8]> + Clone> Search<T> {
         match (known.get(key), value) {
             (Some(Value::Object(inner)), Value::Object(fields)) if !inner.is_empty() => {
                 for (key, value) in fields {
-                    self.key(&path, key, value, inner);
+                    self.check_key(&path, key, value, inner);
                 }
             }
             (Some(_), _) => {}
@@ -82,24 +82,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::package::{File, Package};
+    use crate::package::{Package, PackagedFile};
 
     #[test]
     fn a_misspelt_value_is_found() {
         let about =
             "name: web\nversion: 1.0.0\ndependencies: [{name: db, alias: store}, {name: cache}]\n";
-        let file = File {
+        let file = PackagedFile {
             path: "Chart.yaml".to_owned(),
             bytes: about.as_bytes().to_vec(),
         };
-        let chart = Chart::read(&Package::folder(vec![file]).unwrap()).unwrap();
+        let chart = Chart::read(&Package::from_folder(vec![file]).unwrap()).unwrap();
         let known = json!({"replicaCount": 1, "image": {"tag": "1", "repository": "web"}, "resources": {}, "labels": {"team": "a"}});
         let given = json!({
             "replicaCont": 2, "image": {"tags": "2", "digest": "x"}, "resources": {"limits": {}}, "labels": {"owner": "b"},
             "store": {"size": 1}, "cache": {"size": 1}, "db": {"size": 1}, "global": {"a": 1}, "zone": "x", "gone": null, "zoned": 1,
         });
         let texts = [&b"{{ .Values.zone }} {{ .Values.replicaCount }}"[..]];
-        let found = unknown(&chart, &known, &given, texts.into_iter());
+        let found = find_unknown_keys(&chart, &known, &given, texts.into_iter());
         let found: Vec<(&str, Option<&str>)> = found
             .iter()
             .map(|(path, near)| (path.as_str(), near.as_deref()))

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Facts;
+use super::TemplateFacts;
 
 /// Defaults of kube-apiserver and kube-controller-manager.
 const NODE_PORTS: &str = "30000-32767";
@@ -13,7 +13,7 @@ const MASK_SIZE_V6: u8 = 64;
 ///
 /// Defaults of the control plane's flags are facts only if kubeadm started the control plane, which `networking` shows: KKP creates a
 /// `kubeadm-config` for the kubelets of control planes that it runs elsewhere.
-pub(super) fn fill(facts: &mut Facts, configuration: &Value) {
+pub(super) fn fill(facts: &mut TemplateFacts, configuration: &Value) {
     let text = |pointer| {
         let text = configuration.pointer(pointer).and_then(Value::as_str);
         text.unwrap_or_default().trim()
@@ -21,18 +21,18 @@ pub(super) fn fill(facts: &mut Facts, configuration: &Value) {
     text("/clusterName").clone_into(&mut facts.name);
     text("/controlPlaneEndpoint").clone_into(&mut facts.endpoint);
     text("/networking/dnsDomain").clone_into(&mut facts.dns_domain);
-    facts.pod_ranges = ranges(text("/networking/podSubnet"));
-    facts.service_ranges = ranges(text("/networking/serviceSubnet"));
+    facts.pod_ranges = split_ranges(text("/networking/podSubnet"));
+    facts.service_ranges = split_ranges(text("/networking/serviceSubnet"));
     if configuration.get("networking").is_none() {
         return;
     }
-    let node_ports = argument(configuration, "apiServer", "service-node-port-range");
+    let node_ports = flag_value(configuration, "apiServer", "service-node-port-range");
     node_ports
         .unwrap_or(NODE_PORTS)
         .clone_into(&mut facts.node_ports);
     let size = |flags: &[&str], default| {
         let given = flags.iter().find_map(|flag| {
-            argument(configuration, "controllerManager", flag)?
+            flag_value(configuration, "controllerManager", flag)?
                 .parse()
                 .ok()
         });
@@ -60,7 +60,7 @@ pub(super) fn fill(facts: &mut Facts, configuration: &Value) {
 }
 
 /// Splits ranges in the form of a flag: `10.244.0.0/16,fd00::/48`.
-pub(super) fn ranges(list: &str) -> Vec<String> {
+pub(super) fn split_ranges(list: &str) -> Vec<String> {
     let ranges = list.split(',').map(str::trim);
     ranges
         .filter(|range| !range.is_empty())
@@ -70,7 +70,7 @@ pub(super) fn ranges(list: &str) -> Vec<String> {
 
 /// Returns a flag of a component. Flags are a map up to v1beta3; since v1beta4, they are a list of names and values, and the last one
 /// counts.
-fn argument<'a>(configuration: &'a Value, component: &str, flag: &str) -> Option<&'a str> {
+fn flag_value<'a>(configuration: &'a Value, component: &str, flag: &str) -> Option<&'a str> {
     match configuration.get(component)?.get("extraArgs")? {
         Value::Object(flags) => flags.get(flag)?.as_str(),
         Value::Array(flags) => {

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Facts, kubeadm, plugin, provider};
+use super::{TemplateFacts, kubeadm, plugin, provider};
 use addons_versions::kubernetes;
 use common::values;
 
 /// The objects that contain facts, as the API serves them. An object that does not exist, or may not be read, is empty.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct ObservedObjects {
     /// `gitVersion` of the server.
     pub git_version: String,
     /// ConfigMap `kube-system/kubeadm-config`.
@@ -27,7 +27,7 @@ pub struct Observed {
     pub daemon_sets: Vec<Value>,
 }
 
-impl Facts {
+impl TemplateFacts {
     /// Derives the facts. If several objects contain a fact, they have this precedence:
     ///
     /// | fact | from |
@@ -47,24 +47,24 @@ impl Facts {
     /// | strictARP | kube-proxy's `ipvs.strictARP`, with mode ipvs |
     /// | node ports, mask sizes | kubeadm's flags of the control plane, else their defaults |
     #[must_use]
-    pub fn of(observed: &Observed) -> Self {
+    pub fn from_objects(observed: &ObservedObjects) -> Self {
         let mut facts = Self::default();
         kubeadm::fill(
             &mut facts,
-            &nested(&observed.kubeadm, "ClusterConfiguration"),
+            &nested_document(&observed.kubeadm, "ClusterConfiguration"),
         );
         if let Ok(version) = kubernetes::parse(&observed.git_version) {
             let (major, minor, patch) = (version.major, version.minor, version.patch);
             facts.version = format!("{major}.{minor}.{patch}");
         }
-        facts.provider = provider::of(&observed.nodes);
-        facts.plugin = plugin::of(&observed.daemon_sets);
+        facts.provider = provider::find_provider(&observed.nodes);
+        facts.plugin = plugin::find_plugin(&observed.daemon_sets);
         if facts.dns_domain.is_empty() {
-            let corefile = text(&observed.coredns, "/data/Corefile");
-            zone(corefile).clone_into(&mut facts.dns_domain);
+            let corefile = text_at(&observed.coredns, "/data/Corefile");
+            find_zone(corefile).clone_into(&mut facts.dns_domain);
         }
-        dns_address(&observed.services).clone_into(&mut facts.dns_address);
-        let resolver = local_resolver(&observed.daemon_sets).unwrap_or(&facts.dns_address);
+        find_dns_address(&observed.services).clone_into(&mut facts.dns_address);
+        let resolver = find_local_resolver(&observed.daemon_sets).unwrap_or(&facts.dns_address);
         facts.resolver_address = resolver.to_owned();
         let served = observed.service_range.pointer("/spec/cidrs");
         let served = served.and_then(Value::as_array).into_iter().flatten();
@@ -79,16 +79,16 @@ impl Facts {
         facts
     }
 
-    fn fill_proxy(&mut self, observed: &Observed) {
-        let configuration = nested(&observed.kube_proxy, "config.conf");
+    fn fill_proxy(&mut self, observed: &ObservedObjects) {
+        let configuration = nested_document(&observed.kube_proxy, "config.conf");
         if self.pod_ranges.is_empty() {
-            self.pod_ranges = kubeadm::ranges(text(&configuration, "/clusterCIDR"));
+            self.pod_ranges = kubeadm::split_ranges(text_at(&configuration, "/clusterCIDR"));
         }
-        let runs = plugin::has(&observed.daemon_sets, "kube-system", "kube-proxy");
+        let runs = plugin::has_daemon_set(&observed.daemon_sets, "kube-system", "kube-proxy");
         if self.plugin.kind == "cilium" && !runs {
             "ebpf".clone_into(&mut self.proxy_mode);
         } else if configuration.is_object() {
-            let mode = text(&configuration, "/mode");
+            let mode = text_at(&configuration, "/mode");
             let mode = if mode.is_empty() { "iptables" } else { mode };
             mode.clone_into(&mut self.proxy_mode);
         }
@@ -99,13 +99,13 @@ impl Facts {
     }
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+fn text_at<'a>(object: &'a Value, pointer: &str) -> &'a str {
     let text = object.pointer(pointer).and_then(Value::as_str);
     text.unwrap_or_default()
 }
 
 /// Parses the document in a key of a ConfigMap; null if it is missing or cannot be read.
-fn nested(config_map: &Value, key: &str) -> Value {
+fn nested_document(config_map: &Value, key: &str) -> Value {
     let document = config_map
         .get("data")
         .and_then(|data| data.get(key)?.as_str());
@@ -114,7 +114,7 @@ fn nested(config_map: &Value, key: &str) -> Value {
 }
 
 /// Returns the zone of CoreDNS' plugin `kubernetes`, except for reverse zones.
-fn zone(corefile: &str) -> &str {
+fn find_zone(corefile: &str) -> &str {
     let mut lines = corefile.lines();
     let zones = lines.find_map(|line| {
         let (name, zones) = line.trim().split_once(char::is_whitespace)?;
@@ -126,25 +126,25 @@ fn zone(corefile: &str) -> &str {
 }
 
 /// Returns the address of the cluster's DNS.
-fn dns_address(services: &[Value]) -> &str {
+fn find_dns_address(services: &[Value]) -> &str {
     let by = |pointer: &str, wanted: &str| {
         let mut services = services.iter();
-        services.find(|service| text(service, pointer) == wanted)
+        services.find(|service| text_at(service, pointer) == wanted)
     };
     let label = "/metadata/labels/k8s-app";
     let service = by("/metadata/name", "kube-dns").or_else(|| by(label, "kube-dns"));
-    match service.map(|service| text(service, "/spec/clusterIP")) {
+    match service.map(|service| text_at(service, "/spec/clusterIP")) {
         None | Some("None") => "",
         Some(address) => address,
     }
 }
 
 /// Returns the address on which NodeLocal DNSCache answers the pods of each node.
-fn local_resolver(daemon_sets: &[Value]) -> Option<&str> {
+fn find_local_resolver(daemon_sets: &[Value]) -> Option<&str> {
     let mut daemon_sets = daemon_sets.iter();
     let cache = daemon_sets.find(|object| {
-        text(object, "/metadata/name") == "node-local-dns"
-            && text(object, "/metadata/namespace") == "kube-system"
+        text_at(object, "/metadata/name") == "node-local-dns"
+            && text_at(object, "/metadata/namespace") == "kube-system"
     })?;
     let arguments = cache
         .pointer("/spec/template/spec/containers/0/args")?

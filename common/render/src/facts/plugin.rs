@@ -13,33 +13,33 @@ pub struct NetworkPlugin {
 
 /// A network plugin: its name, the namespaces and the name of its DaemonSet, and the last part of its image's repository. If one plugin
 /// replaced another whose DaemonSet still exists, the first in the table counts.
-struct Known {
+struct KnownPlugin {
     kind: &'static str,
     namespaces: &'static [&'static str],
     name: &'static str,
     image: &'static str,
 }
 
-const KNOWN: [Known; 4] = [
-    Known {
+const KNOWN: [KnownPlugin; 4] = [
+    KnownPlugin {
         kind: "cilium",
         namespaces: &["kube-system", "cilium"],
         name: "cilium",
         image: "cilium",
     },
-    Known {
+    KnownPlugin {
         kind: "canal",
         namespaces: &["kube-system"],
         name: "canal",
         image: "node",
     },
-    Known {
+    KnownPlugin {
         kind: "calico",
         namespaces: &["calico-system", "kube-system"],
         name: "calico-node",
         image: "node",
     },
-    Known {
+    KnownPlugin {
         kind: "flannel",
         namespaces: &["kube-flannel", "kube-system"],
         name: "kube-flannel-ds",
@@ -54,16 +54,16 @@ pub fn is_network_plugin(addon: &str) -> bool {
 }
 
 /// Finds the plugin among the DaemonSets of a cluster.
-pub(super) fn of(daemon_sets: &[Value]) -> NetworkPlugin {
+pub(super) fn find_plugin(daemon_sets: &[Value]) -> NetworkPlugin {
     let found = KNOWN.iter().find_map(|known| {
-        let mut own = daemon_sets.iter().filter(|object| known.is(object));
+        let mut own = daemon_sets.iter().filter(|object| known.matches(object));
         Some((known, own.next()?))
     });
     let Some((known, object)) = found else {
         return NetworkPlugin::default();
     };
-    let tag = images(object)
-        .filter_map(tagged)
+    let tag = container_images(object)
+        .filter_map(split_tag)
         .find(|(repository, _)| repository.rsplit('/').next() == Some(known.image))
         .map_or("", |(_, tag)| tag);
     NetworkPlugin {
@@ -78,14 +78,14 @@ pub(super) fn of(daemon_sets: &[Value]) -> NetworkPlugin {
 }
 
 /// Returns whether a DaemonSet exists.
-pub(super) fn has(daemon_sets: &[Value], namespace: &str, name: &str) -> bool {
+pub(super) fn has_daemon_set(daemon_sets: &[Value], namespace: &str, name: &str) -> bool {
     daemon_sets
         .iter()
         .any(|object| metadata(object) == (namespace, name))
 }
 
-impl Known {
-    fn is(&self, object: &Value) -> bool {
+impl KnownPlugin {
+    fn matches(&self, object: &Value) -> bool {
         let (namespace, name) = metadata(object);
         name == self.name && self.namespaces.contains(&namespace)
     }
@@ -99,14 +99,14 @@ fn metadata(object: &Value) -> (&str, &str) {
     (text("/metadata/namespace"), text("/metadata/name"))
 }
 
-fn images(object: &Value) -> impl Iterator<Item = &str> {
+fn container_images(object: &Value) -> impl Iterator<Item = &str> {
     let containers = object.pointer("/spec/template/spec/containers");
     let containers = containers.and_then(Value::as_array).into_iter().flatten();
     containers.filter_map(|container| container.get("image")?.as_str())
 }
 
 /// Splits an image into repository and tag. A digest after the tag is ignored.
-fn tagged(image: &str) -> Option<(&str, &str)> {
+fn split_tag(image: &str) -> Option<(&str, &str)> {
     let image = image.split_once('@').map_or(image, |(image, _)| image);
     let (repository, tag) = image.rsplit_once(':')?;
     // `registry:5000/node` has no tag.
@@ -138,7 +138,7 @@ mod tests {
 
     #[track_caller]
     fn check(daemon_sets: &[Value], kind: &str, version: &str) {
-        let plugin = of(daemon_sets);
+        let plugin = find_plugin(daemon_sets);
         assert_eq!(
             (plugin.kind.as_str(), plugin.version.as_str()),
             (kind, version)

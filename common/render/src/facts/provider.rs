@@ -7,7 +7,7 @@ const NAMES: [(&str, &str); 3] = [("gce", "gcp"), ("hcloud", "hetzner"), ("hrobo
 
 /// Returns the provider of a page of nodes: KKP's name, else the scheme of `spec.providerID`. If there are several (a cluster may have
 /// nodes elsewhere), it is the first by name, so that it does not depend on their number.
-pub(super) fn of(nodes: &[Value]) -> String {
+pub(super) fn find_provider(nodes: &[Value]) -> String {
     let schemes = nodes.iter().filter_map(|node| {
         let id = node.pointer("/spec/providerID")?.as_str()?;
         let (scheme, _) = id.split_once("://")?;
@@ -37,8 +37,8 @@ mod tests {
             (&["", "no-scheme"], ""),
             (&[], ""),
         ] {
-            assert_eq!(of(&nodes(ids)), name, "{ids:?}");
+            assert_eq!(find_provider(&nodes(ids)), name, "{ids:?}");
         }
-        assert_eq!(of(&[json!({"spec": {}}), json!(null)]), "");
+        assert_eq!(find_provider(&[json!({"spec": {}}), json!(null)]), "");
     }
 }

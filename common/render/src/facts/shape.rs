@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// Returns KKP's TemplateData without content. A nil pointer is null; lists and maps are empty.
-pub(super) fn zero() -> Value {
+pub(super) fn empty_template_data() -> Value {
     json!({
         "SeedName": "",
         "DatacenterName": "",

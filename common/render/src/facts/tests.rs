@@ -7,8 +7,8 @@ fn config_map(key: &str, text: &str) -> Value {
 }
 
 /// A cluster that kubeadm created.
-fn kubeadm() -> Observed {
-    Observed {
+fn kubeadm() -> ObservedObjects {
+    ObservedObjects {
         git_version: "v1.36.3-rc.1+build".to_owned(),
         kubeadm: config_map(
             "ClusterConfiguration",
@@ -37,13 +37,13 @@ fn check(document: &Value, fields: &[(&str, Value)]) {
     }
 }
 
-fn bare(facts: &Facts) -> Value {
-    document(facts, &Overlays::default(), &json!({}))
+fn bare(facts: &TemplateFacts) -> Value {
+    template_data(facts, &FactOverlays::default(), &json!({}))
 }
 
 #[test]
 fn kubeadm_has_nearly_every_fact() {
-    let facts = Facts::of(&kubeadm());
+    let facts = TemplateFacts::from_objects(&kubeadm());
     check(
         &bare(&facts),
         &[
@@ -82,7 +82,7 @@ fn kubeadm_has_nearly_every_fact() {
         ],
     );
     assert_eq!(
-        facts.unknown(),
+        facts.unknown_fields(),
         [".Cluster.CNIPlugin.Type", ".Cluster.CNIPlugin.Version"]
     );
 }
@@ -90,7 +90,7 @@ fn kubeadm_has_nearly_every_fact() {
 /// `golden/kkp/*/kubeadm-configmap.yaml`: KKP writes no `networking`, and its control plane has flags of its own.
 #[test]
 fn defaults_are_facts_only_where_kubeadm_started_the_control_plane() {
-    let kkp = Observed {
+    let kkp = ObservedObjects {
         kubeadm: config_map(
             "ClusterConfiguration",
             "apiServer:\n  extraArgs:\n    authorization-mode: Webhook\nkubernetesVersion: 1.36.4\n",
@@ -99,9 +99,9 @@ fn defaults_are_facts_only_where_kubeadm_started_the_control_plane() {
             "config.conf",
             "mode: ''\nclusterCIDR: 172.25.0.0/16\nipvs: {strictARP: true}\n",
         ),
-        ..Observed::default()
+        ..ObservedObjects::default()
     };
-    let facts = Facts::of(&kkp);
+    let facts = TemplateFacts::from_objects(&kkp);
     check(
         &bare(&facts),
         &[
@@ -118,8 +118,8 @@ fn defaults_are_facts_only_where_kubeadm_started_the_control_plane() {
 #[test]
 fn nothing_known_is_the_zero_value_of_every_field() {
     for observed in [
-        Observed::default(),
-        Observed {
+        ObservedObjects::default(),
+        ObservedObjects {
             kubeadm: config_map("ClusterConfiguration", "a: [\n"),
             coredns: json!({"data": {"Corefile": 1}}),
             kube_proxy: json!([]),
@@ -133,11 +133,11 @@ fn nothing_known_is_the_zero_value_of_every_field() {
             git_version: "x".to_owned(),
         },
     ] {
-        let facts = Facts::of(&observed);
-        assert_eq!(facts, Facts::default());
-        assert_eq!(facts.unknown().len(), 13);
+        let facts = TemplateFacts::from_objects(&observed);
+        assert_eq!(facts, TemplateFacts::default());
+        assert_eq!(facts.unknown_fields().len(), 13);
         let document = bare(&facts);
-        assert_eq!(document, shape::zero());
+        assert_eq!(document, shape::empty_template_data());
         // Null is an unset pointer, and nothing else.
         let pointers = [
             "/Cluster/Network/StrictArp",
@@ -167,14 +167,14 @@ fn the_domain_of_coredns_and_the_resolver_of_each_node() {
             {"args": ["-localip", "169.254.20.10,10.96.0.10", "-conf", "/etc/Corefile"]}]}}},
     });
     let facts = |corefile: &str| {
-        Facts::of(&Observed {
+        TemplateFacts::from_objects(&ObservedObjects {
             coredns: config_map("Corefile", corefile),
             daemon_sets: vec![cache.clone()],
             services: vec![
                 json!({"metadata": {"name": "metrics", "labels": {"k8s-app": "metrics"}}, "spec": {"clusterIP": "10.0.0.1"}}),
                 json!({"metadata": {"name": "rke2-coredns", "labels": {"k8s-app": "kube-dns"}}, "spec": {"clusterIP": "10.43.0.10"}}),
             ],
-            ..Observed::default()
+            ..ObservedObjects::default()
         })
     };
     for (corefile, domain) in [
@@ -199,7 +199,7 @@ fn the_domain_of_coredns_and_the_resolver_of_each_node() {
 fn cilium_without_kube_proxy_is_ebpf() {
     let daemon_set = |name: &str| json!({"metadata": {"namespace": "kube-system", "name": name}});
     let mode = |daemon_sets: &[&str]| {
-        Facts::of(&Observed {
+        TemplateFacts::from_objects(&ObservedObjects {
             daemon_sets: daemon_sets.iter().map(|name| daemon_set(name)).collect(),
             ..kubeadm()
         })
@@ -229,9 +229,9 @@ fn endpoints_are_hosts_and_ports() {
         ("[fd00::1]", "https://[fd00::1]:6443", "fd00::1", "fd00::1"),
         ("fd00::1", "https://[fd00::1]:6443", "fd00::1", "fd00::1"),
     ] {
-        let facts = Facts {
+        let facts = TemplateFacts {
             endpoint: endpoint.to_owned(),
-            ..Facts::default()
+            ..TemplateFacts::default()
         };
         let address = facts.address();
         assert_eq!(address["URL"], url, "{endpoint}");
@@ -242,7 +242,7 @@ fn endpoints_are_hosts_and_ports() {
 
 #[test]
 fn overlays_win_and_variables_are_the_values() {
-    let overlays = Overlays {
+    let overlays = FactOverlays {
         config_map: Some(json!({
             "DatacenterName": "eu-1",
             "Cluster": {"Name": "mine", "CSI": null, "Network": {"PodCIDRBlocks": ["10.1.0.0/16"]}},
@@ -253,7 +253,11 @@ fn overlays_win_and_variables_are_the_values() {
             revision: "uid/7".to_owned(),
         }),
     };
-    let document = document(&Facts::of(&kubeadm()), &overlays, &json!({"replicas": 3}));
+    let document = template_data(
+        &TemplateFacts::from_objects(&kubeadm()),
+        &overlays,
+        &json!({"replicas": 3}),
+    );
     check(
         &document,
         &[
@@ -272,17 +276,17 @@ fn overlays_win_and_variables_are_the_values() {
 
 #[test]
 fn digests_change_with_facts_and_overlays_and_hold_no_secret() {
-    let overlays = |config_map: Option<Value>, secret: &str, revision: &str| Overlays {
+    let overlays = |config_map: Option<Value>, secret: &str, revision: &str| FactOverlays {
         config_map,
         secret: Some(SecretOverlay {
             document: json!({"Credentials": secret}),
             revision: revision.to_owned(),
         }),
     };
-    let facts = Facts::of(&kubeadm());
-    let base = digest(&facts, &overlays(None, "a", "uid/1"));
-    assert_eq!(base, digest(&facts, &overlays(None, "b", "uid/1")));
-    let more_nodes = Observed {
+    let facts = TemplateFacts::from_objects(&kubeadm());
+    let base = facts_digest(&facts, &overlays(None, "a", "uid/1"));
+    assert_eq!(base, facts_digest(&facts, &overlays(None, "b", "uid/1")));
+    let more_nodes = ObservedObjects {
         nodes: vec![
             json!({"spec": {"providerID": "hcloud://2", "podCIDR": "10.244.8.0/24"}}),
             json!({"spec": {"providerID": "hcloud://1"}}),
@@ -291,17 +295,20 @@ fn digests_change_with_facts_and_overlays_and_hold_no_secret() {
     };
     assert_eq!(
         base,
-        digest(&Facts::of(&more_nodes), &overlays(None, "a", "uid/1"))
+        facts_digest(
+            &TemplateFacts::from_objects(&more_nodes),
+            &overlays(None, "a", "uid/1")
+        )
     );
-    let other = Facts {
+    let other = TemplateFacts {
         name: "other".to_owned(),
         ..facts.clone()
     };
     for changed in [
-        digest(&facts, &overlays(None, "a", "uid/2")),
-        digest(&facts, &overlays(Some(json!({})), "a", "uid/1")),
-        digest(&facts, &Overlays::default()),
-        digest(&other, &overlays(None, "a", "uid/1")),
+        facts_digest(&facts, &overlays(None, "a", "uid/2")),
+        facts_digest(&facts, &overlays(Some(json!({})), "a", "uid/1")),
+        facts_digest(&facts, &FactOverlays::default()),
+        facts_digest(&other, &overlays(None, "a", "uid/1")),
     ] {
         assert_ne!(base, changed);
     }

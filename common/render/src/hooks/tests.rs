@@ -19,7 +19,7 @@ fn manifest(kind: &str, hook: &str, policy: &str) -> Manifest {
     if kind == "Job" {
         object["spec"] = json!({"template": {"spec": {}}});
     }
-    let place = Place {
+    let place = FilePosition {
         file: "chart".to_owned(),
         line: 3,
         column: 0,
@@ -30,12 +30,12 @@ fn manifest(kind: &str, hook: &str, policy: &str) -> Manifest {
 
 /// The remaining object, and the warnings.
 fn one(kind: &str, hook: &str, policy: &str, occasion: Occasion) -> (Option<Arc<Value>>, String) {
-    let kept = of_occasion(vec![manifest(kind, hook, policy)], occasion, Method::Helm);
+    let kept = select_for_occasion(vec![manifest(kind, hook, policy)], occasion, Method::Helm);
     let mut left = kept.manifests.into_iter().map(|manifest| manifest.object);
     (left.next(), said(&kept.left_out))
 }
 
-fn said(left_out: &[LeftOut]) -> String {
+fn said(left_out: &[OmittedObject]) -> String {
     let said: Vec<String> = left_out.iter().map(ToString::to_string).collect();
     said.join("\n")
 }
@@ -73,7 +73,7 @@ fn hooks_of_other_occasions_are_left_out() {
 fn what_is_no_hook_is_not_touched() {
     for hook in ["", "crd-install"] {
         let before = manifest("Job", hook, "hook-succeeded");
-        let kept = of_occasion(vec![before.clone()], Occasion::Install, Method::Helm);
+        let kept = select_for_occasion(vec![before.clone()], Occasion::Install, Method::Helm);
         assert_eq!(kept.manifests, [before]);
     }
 }
@@ -181,7 +181,7 @@ fn what_the_chart_says_itself_stays() {
     let object = Arc::make_mut(&mut own.object);
     object["metadata"]["annotations"][ANNOTATION_RECREATE] = "false".into();
     object["spec"]["ttlSecondsAfterFinished"] = 5.into();
-    let kept = of_occasion(vec![own], Occasion::Install, Method::Helm);
+    let kept = select_for_occasion(vec![own], Occasion::Install, Method::Helm);
     let object = &kept.manifests[0].object;
     assert_eq!(annotation(object, ANNOTATION_RECREATE), Some("false"));
     assert_eq!(object["spec"]["ttlSecondsAfterFinished"], 5);
@@ -193,7 +193,7 @@ fn a_changed_job_is_recreated() {
     let hook = |label: &str| {
         let mut manifest = manifest("Job", "pre-upgrade", "");
         Arc::make_mut(&mut manifest.object)["metadata"]["labels"] = json!({"helm.sh/chart": label});
-        let kept = of_occasion(vec![manifest], Occasion::Upgrade, Method::Helm);
+        let kept = select_for_occasion(vec![manifest], Occasion::Upgrade, Method::Helm);
         kept.manifests[0].object["spec"]["template"].clone()
     };
     assert_eq!(hook("web-1.0.0"), hook("web-1.0.0"));
@@ -253,7 +253,7 @@ fn what_other_tools_do_not_apply_is_left_out() {
             for occasion in [Occasion::Install, Occasion::Upgrade] {
                 let mut object = manifest("Job", "", "");
                 Arc::make_mut(&mut object.object)["metadata"]["annotations"][name] = value.into();
-                let kept = of_occasion(vec![object], occasion, method);
+                let kept = select_for_occasion(vec![object], occasion, method);
                 assert_eq!(kept.manifests.is_empty(), why.is_some(), "{name}: {value}");
                 let said = said(&kept.left_out);
                 assert_eq!(said.is_empty(), why.is_none(), "{name}: {value}: {said}");
@@ -274,7 +274,8 @@ fn a_test_is_named_where_it_is_not_in_a_chart() {
             "chart:3: Pod x is left out: it is a hook of test, not of an installation or upgrade",
         ),
     ] {
-        let kept = of_occasion(vec![manifest("Pod", "test", "")], Occasion::Install, method);
+        let kept =
+            select_for_occasion(vec![manifest("Pod", "test", "")], Occasion::Install, method);
         assert!(kept.manifests.is_empty());
         assert_eq!(said(&kept.left_out), words);
     }
@@ -285,6 +286,6 @@ fn a_test_is_named_where_it_is_not_in_a_chart() {
 fn an_unknown_hook_of_argo_beside_one_of_helm() {
     let mut object = manifest("Job", "pre-install,pre-upgrade", "");
     Arc::make_mut(&mut object.object)["metadata"]["annotations"][ARGO_HOOK] = "PreSink".into();
-    let kept = of_occasion(vec![object], Occasion::Install, Method::Helm);
+    let kept = select_for_occasion(vec![object], Occasion::Install, Method::Helm);
     assert_eq!(kept.manifests.len(), 1, "{:?}", kept.left_out);
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Fields with images in one or more kinds of a group.
-struct Fields {
+struct ImageFields {
     group: &'static str,
     kinds: &'static [&'static str],
     /// Paths from the root; `*` stands for every item of a list.
@@ -11,9 +11,9 @@ struct Fields {
 }
 
 /// Taken from the API reference of each project, without fields that hold only a registry or only a tag.
-const FIELDS: &[Fields] = &[
+const FIELDS: &[ImageFields] = &[
     // prometheus-operator, Documentation/api-reference/api.md; baseImage until 0.60
-    Fields {
+    ImageFields {
         group: "monitoring.coreos.com",
         kinds: &[
             "Alertmanager",
@@ -29,12 +29,12 @@ const FIELDS: &[Fields] = &[
         ],
     },
     // opentelemetry-operator, docs/api
-    Fields {
+    ImageFields {
         group: "opentelemetry.io",
         kinds: &["OpenTelemetryCollector", "OpAMPBridge", "TargetAllocator"],
         paths: &[&["spec", "image"], &["spec", "targetAllocator", "image"]],
     },
-    Fields {
+    ImageFields {
         group: "opentelemetry.io",
         kinds: &["Instrumentation"],
         paths: &[
@@ -48,7 +48,7 @@ const FIELDS: &[Fields] = &[
         ],
     },
     // argo-workflows, docs/fields.md: one container a template
-    Fields {
+    ImageFields {
         group: "argoproj.io",
         kinds: &["Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate"],
         paths: &[
@@ -57,7 +57,7 @@ const FIELDS: &[Fields] = &[
             &["spec", "templates", "*", "sidecars", "*", "image"],
         ],
     },
-    Fields {
+    ImageFields {
         group: "argoproj.io",
         kinds: &["CronWorkflow"],
         paths: &[
@@ -82,7 +82,7 @@ const FIELDS: &[Fields] = &[
         ],
     },
     // tekton, docs/tasks.md
-    Fields {
+    ImageFields {
         group: "tekton.dev",
         kinds: &["Task", "ClusterTask"],
         paths: &[
@@ -92,24 +92,24 @@ const FIELDS: &[Fields] = &[
         ],
     },
     // cloudnative-pg, docs/src/cloudnative-pg.v1.md
-    Fields {
+    ImageFields {
         group: "postgresql.cnpg.io",
         kinds: &["Cluster"],
         paths: &[&["spec", "imageName"]],
     },
-    Fields {
+    ImageFields {
         group: "postgresql.cnpg.io",
         kinds: &["ImageCatalog", "ClusterImageCatalog"],
         paths: &[&["spec", "images", "*", "image"]],
     },
     // rabbitmq cluster-operator, docs/api/rabbitmq.com.ref.asciidoc
-    Fields {
+    ImageFields {
         group: "rabbitmq.com",
         kinds: &["RabbitmqCluster"],
         paths: &[&["spec", "image"]],
     },
     // strimzi, "Custom Resource API Reference"
-    Fields {
+    ImageFields {
         group: "kafka.strimzi.io",
         kinds: &["Kafka"],
         paths: &[
@@ -121,52 +121,52 @@ const FIELDS: &[Fields] = &[
             &["spec", "cruiseControl", "image"],
         ],
     },
-    Fields {
+    ImageFields {
         group: "kafka.strimzi.io",
         kinds: &["KafkaConnect", "KafkaBridge", "KafkaMirrorMaker2"],
         paths: &[&["spec", "image"]],
     },
     // rook, Documentation/CRDs/Cluster/ceph-cluster-crd.md
-    Fields {
+    ImageFields {
         group: "ceph.rook.io",
         kinds: &["CephCluster"],
         paths: &[&["spec", "cephVersion", "image"]],
     },
     // cloud-on-k8s, docs/reference/api-docs.md
-    Fields {
+    ImageFields {
         group: "elasticsearch.k8s.elastic.co",
         kinds: &["Elasticsearch"],
         paths: &[&["spec", "image"]],
     },
-    Fields {
+    ImageFields {
         group: "kibana.k8s.elastic.co",
         kinds: &["Kibana"],
         paths: &[&["spec", "image"]],
     },
-    Fields {
+    ImageFields {
         group: "beat.k8s.elastic.co",
         kinds: &["Beat"],
         paths: &[&["spec", "image"]],
     },
     // operator-lifecycle-manager, operators.coreos.com/v1alpha1
-    Fields {
+    ImageFields {
         group: "operators.coreos.com",
         kinds: &["CatalogSource"],
         paths: &[&["spec", "image"]],
     },
-    Fields {
+    ImageFields {
         group: "operators.coreos.com",
         kinds: &["ClusterServiceVersion"],
         paths: &[&["spec", "relatedImages", "*", "image"]],
     },
     // crossplane, packages are images
-    Fields {
+    ImageFields {
         group: "pkg.crossplane.io",
         kinds: &["Provider", "Configuration", "Function"],
         paths: &[&["spec", "package"]],
     },
     // envoy gateway, api/extension_types: one container of the proxy's deployment or daemon set
-    Fields {
+    ImageFields {
         group: "gateway.envoyproxy.io",
         kinds: &["EnvoyProxy"],
         paths: &[
@@ -189,13 +189,13 @@ const FIELDS: &[Fields] = &[
         ],
     },
     // knative, pkg/apis/caching/v1alpha1: images that nodes are to pull in advance
-    Fields {
+    ImageFields {
         group: "caching.internal.knative.dev",
         kinds: &["Image"],
         paths: &[&["spec", "image"]],
     },
     // kubevirt, container disks
-    Fields {
+    ImageFields {
         group: "kubevirt.io",
         kinds: &["VirtualMachine"],
         paths: &[&[
@@ -208,7 +208,7 @@ const FIELDS: &[Fields] = &[
             "image",
         ]],
     },
-    Fields {
+    ImageFields {
         group: "kubevirt.io",
         kinds: &["VirtualMachineInstance"],
         paths: &[&["spec", "volumes", "*", "containerDisk", "image"]],
@@ -216,7 +216,7 @@ const FIELDS: &[Fields] = &[
 ];
 
 /// Returns the paths of images in objects of this kind.
-pub(super) fn of(object: &Value) -> impl Iterator<Item = &'static [&'static str]> {
+pub(super) fn image_paths(object: &Value) -> impl Iterator<Item = &'static [&'static str]> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let group = api_version.split_once('/').map_or("", |(group, _)| group);

@@ -18,7 +18,10 @@ fn images_of_pods_wherever_they_stand() {
         "containers": "text",
         "image": "of something else",
     });
-    assert_eq!(Vec::from_iter(images(&object)), ["a:1", "b:1", "c", "v:1"]);
+    assert_eq!(
+        Vec::from_iter(find_images(&object)),
+        ["a:1", "b:1", "c", "v:1"]
+    );
 }
 
 #[test]
@@ -37,7 +40,7 @@ fn images_of_known_custom_resources() {
         "quay.io/thanos/thanos:v0.36.0",
         "x",
     ];
-    assert_eq!(Vec::from_iter(images(&object)), names);
+    assert_eq!(Vec::from_iter(find_images(&object)), names);
     assert_eq!(rewrite(&mut object, &registry()).count, 3);
     let moved = "mirror.example.com/addons/thanos/thanos:v0.36.0";
     assert_eq!(object.pointer("/spec/thanos/image"), Some(&json!(moved)));
@@ -47,9 +50,9 @@ fn images_of_known_custom_resources() {
         "kind": "Task",
         "spec": {"steps": [{"image": "a"}, {"image": "b"}], "image": "no field"},
     });
-    assert_eq!(Vec::from_iter(images(&task)), ["a", "b"]);
+    assert_eq!(Vec::from_iter(find_images(&task)), ["a", "b"]);
     let other = json!({"apiVersion": "example.com/v1", "kind": "Task", "spec": {"steps": [{"image": "a"}]}});
-    assert!(images(&other).is_empty());
+    assert!(find_images(&other).is_empty());
 }
 
 #[test]
@@ -120,7 +123,7 @@ fn deep_objects_are_searched_without_end() {
     for _ in 0..1000 {
         object = json!({"a": object});
     }
-    assert!(images(&object).is_empty());
+    assert!(find_images(&object).is_empty());
 }
 
 /// Sidecars that a controller adds later, and caches of images: what is not in a container is named, and what is in a Secret is not
@@ -182,5 +185,8 @@ fn images_in_configuration_are_doubts() {
 #[test]
 fn images_that_knative_pulls_in_advance() {
     let image = json!({"apiVersion": "caching.internal.knative.dev/v1alpha1", "kind": "Image", "spec": {"image": "gcr.example.org/queue:1"}});
-    assert_eq!(Vec::from_iter(images(&image)), ["gcr.example.org/queue:1"]);
+    assert_eq!(
+        Vec::from_iter(find_images(&image)),
+        ["gcr.example.org/queue:1"]
+    );
 }

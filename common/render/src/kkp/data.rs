@@ -10,7 +10,7 @@ use addons_gotemplate::value::{Dict, Type, Value};
 use serde_json::Value as Json;
 
 use super::config_hash::config_hash;
-use super::field::{Field, FieldError, Null};
+use super::field::{DataField, FieldError, NullValue};
 use super::shapes;
 
 /// The type of the values in a set.
@@ -24,7 +24,7 @@ const METHODS: &[Function<'static>] = &[Function::new(
 )];
 
 /// Reads a TemplateData document.
-pub(super) fn read(json: &Json) -> Result<Value, FieldError> {
+pub(super) fn read_template_data(json: &Json) -> Result<Value, FieldError> {
     let root = Value::try_from(json).map_err(|error| FieldError {
         path: ".".to_owned(),
         problem: error.to_string(),
@@ -33,15 +33,15 @@ pub(super) fn read(json: &Json) -> Result<Value, FieldError> {
         return Ok(root);
     };
     let path = "Cluster".to_owned();
-    let Some(cluster) = Object::new(Field { json, path }, document.get("Cluster")) else {
+    let Some(cluster) = DataObject::new(DataField { json, path }, document.get("Cluster")) else {
         return Ok(root);
     };
     cluster.replace_all(shapes::CLUSTER)?;
-    cluster.replace("Features", features)?;
-    if let Some(csi) = cluster.object("CSI") {
+    cluster.replace("Features", read_features)?;
+    if let Some(csi) = cluster.child("CSI") {
         csi.replace_all(shapes::CSI)?;
     }
-    if let Some(network) = cluster.object("Network") {
+    if let Some(network) = cluster.child("Network") {
         network.replace_all(shapes::NETWORK)?;
         let hash = config_hash(&network.field)?;
         network.dict.set("ConfigHash", Value::text(hash));
@@ -50,21 +50,21 @@ pub(super) fn read(json: &Json) -> Result<Value, FieldError> {
 }
 
 /// An object of the document, with its dict.
-struct Object<'a> {
-    field: Field<'a>,
+struct DataObject<'a> {
+    field: DataField<'a>,
     dict: Dict,
 }
 
-impl<'a> Object<'a> {
+impl<'a> DataObject<'a> {
     /// Returns the object for `field` if `value` is a dict.
-    fn new(field: Field<'a>, value: Option<Value>) -> Option<Self> {
+    fn new(field: DataField<'a>, value: Option<Value>) -> Option<Self> {
         match value? {
             Value::Dict(dict) => Some(Self { field, dict }),
             _ => None,
         }
     }
 
-    fn object(&self, name: &str) -> Option<Self> {
+    fn child(&self, name: &str) -> Option<Self> {
         let json = self.field.json.get(name)?;
         Self::new(self.field.child(name, json), self.dict.get(name))
     }
@@ -73,7 +73,7 @@ impl<'a> Object<'a> {
     fn replace(
         &self,
         name: &str,
-        read: impl FnOnce(&Field<'a>) -> Result<Value, FieldError>,
+        read: impl FnOnce(&DataField<'a>) -> Result<Value, FieldError>,
     ) -> Result<(), FieldError> {
         if let Some(json) = self.field.json.get(name) {
             self.dict.set(name, read(&self.field.child(name, json))?);
@@ -84,12 +84,14 @@ impl<'a> Object<'a> {
     /// Reads those of `fields` that exist as their types.
     fn replace_all(&self, fields: &'static [(&str, Type)]) -> Result<(), FieldError> {
         let mut fields = fields.iter();
-        fields.try_for_each(|(name, of)| self.replace(name, |field| field.value(of, Null::Empty)))
+        fields.try_for_each(|(name, of)| {
+            self.replace(name, |field| field.to_value(of, NullValue::Empty))
+        })
     }
 }
 
 /// Reads a set of names: a list of names, or an object whose keys are the names.
-fn features(field: &Field<'_>) -> Result<Value, FieldError> {
+fn read_features(field: &DataField<'_>) -> Result<Value, FieldError> {
     let names: Vec<Rc<str>> = match field.json {
         Json::Object(object) => object.keys().map(|name| Rc::from(name.as_str())).collect(),
         _ => {

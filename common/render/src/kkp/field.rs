@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use addons_gotemplate::value::{Dict, List, Pointer, Record, Type, Value, Version};
+use addons_gotemplate::value::{
+    Dict, ListValue, PointerValue, SpelledVersion, StructValue, Type, Value,
+};
 use serde_json::{Map, Value as Json};
 
 /// A field of the data does not have the type that it has in KKP.
@@ -16,21 +18,21 @@ pub struct FieldError {
 }
 
 /// A field with its path.
-pub(super) struct Field<'a> {
+pub(super) struct DataField<'a> {
     pub json: &'a Json,
     pub path: String,
 }
 
 /// How a null becomes a value if Go has a list or a map.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Null {
+pub(super) enum NullValue {
     /// An empty list or map, as templates see it.
     Empty,
     /// Nil, as JSON shows it.
     Nil,
 }
 
-impl<'a> Field<'a> {
+impl<'a> DataField<'a> {
     /// Returns the field `name` of an object; null if it does not exist.
     pub(super) fn get(&self, name: &str) -> Result<Self, FieldError> {
         let json = self.object()?.and_then(|object| object.get(name));
@@ -45,7 +47,7 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the field as a value of type `of`. As in Go, null becomes the zero value.
-    pub(super) fn value(&self, of: &'static Type, null: Null) -> Result<Value, FieldError> {
+    pub(super) fn to_value(&self, of: &'static Type, null: NullValue) -> Result<Value, FieldError> {
         Ok(match of {
             Type::Text => Value::text(self.text()?),
             Type::Bool => Value::Bool(self.bool()?.unwrap_or_default()),
@@ -53,19 +55,23 @@ impl<'a> Field<'a> {
             Type::Int => Value::Int(self.int32()?.into()),
             Type::Version => self.version()?,
             Type::Pointer(to @ Type::Bool) => {
-                Value::Pointer(Pointer::new(to, self.bool()?.map(Value::Bool)))
+                Value::Pointer(PointerValue::new(to, self.bool()?.map(Value::Bool)))
             }
-            Type::Pointer(to) if self.json.is_null() => Value::Pointer(Pointer::new(to, None)),
-            Type::Pointer(to) => Value::Pointer(Pointer::new(to, Some(self.value(to, null)?))),
-            Type::List(_) | Type::Dict(_) if self.json.is_null() && null == Null::Nil => Value::Nil,
+            Type::Pointer(to) if self.json.is_null() => Value::Pointer(PointerValue::new(to, None)),
+            Type::Pointer(to) => {
+                Value::Pointer(PointerValue::new(to, Some(self.to_value(to, null)?)))
+            }
+            Type::List(_) | Type::Dict(_) if self.json.is_null() && null == NullValue::Nil => {
+                Value::Nil
+            }
             Type::List(element) => {
                 let items = self.items()?.into_iter();
-                let items = items.map(|item| item.value(element, null));
-                Value::List(List::new(element, items.collect::<Result<_, _>>()?))
+                let items = items.map(|item| item.to_value(element, null));
+                Value::List(ListValue::new(element, items.collect::<Result<_, _>>()?))
             }
             Type::Dict(element) => {
                 let entries = self.object()?.into_iter().flatten().map(|(name, json)| {
-                    let value = self.child(name, json).value(element, null)?;
+                    let value = self.child(name, json).to_value(element, null)?;
                     Ok((Rc::from(name.as_str()), value))
                 });
                 let entries = entries.collect::<Result<Vec<_>, FieldError>>()?;
@@ -73,9 +79,9 @@ impl<'a> Field<'a> {
             }
             Type::Record(shape) => {
                 let fields = shape.fields.iter();
-                let values = fields.map(|(name, of)| self.get(name)?.value(of, null));
+                let values = fields.map(|(name, of)| self.get(name)?.to_value(of, null));
                 let values = values.collect::<Result<_, _>>()?;
-                Value::Record(Rc::new(Record::new(shape, values)))
+                Value::Record(Rc::new(StructValue::new(shape, values)))
             }
             _ => self.plain()?,
         })
@@ -89,7 +95,7 @@ impl<'a> Field<'a> {
         let Json::String(text) = self.json else {
             return self.plain();
         };
-        let version = Version::parse(text).map_err(|error| self.error(error.to_string()))?;
+        let version = SpelledVersion::parse(text).map_err(|error| self.error(error.to_string()))?;
         Ok(Value::Version(Rc::new(version)))
     }
 

@@ -17,9 +17,9 @@ pub(super) const FUNCTIONS: &[Function<'static>] = &[
     // The version comes first; an invalid version or constraint does not match.
     Function::new("semverCompare", &[Any, Any], &|ctx, args| {
         if let Value::Text(constraint) = args.value(1) {
-            ctx.reserve(constraint.len().saturating_mul(sprig::COMPARISON))?;
+            ctx.reserve(constraint.len().saturating_mul(sprig::COMPARISON_SIZE))?;
         }
-        Ok(Value::Bool(matches(args.value(0), args.value(1))))
+        Ok(Value::Bool(version_matches(args.value(0), args.value(1))))
     }),
 ];
 
@@ -33,10 +33,10 @@ pub(super) fn image(reference: &str, registry: Option<&Registry>) -> FunctionRes
     Ok(Value::text(image))
 }
 
-fn matches(version: &Value, constraint: &Value) -> bool {
+fn version_matches(version: &Value, constraint: &Value) -> bool {
     let version = match version {
         Value::Version(version) => Some(version.version().clone()),
-        Value::Text(text) => constraint::version(text).ok(),
+        Value::Text(text) => constraint::parse_version(text).ok(),
         _ => None,
     };
     let constraint = match constraint {

@@ -1,6 +1,6 @@
 //! The parts of KKP's TemplateData that are not plain JSON values, with their types in Go.
 
-use addons_gotemplate::value::{Shape, Type};
+use addons_gotemplate::value::{StructType, Type};
 
 const BOOL_POINTER: Type = Type::Pointer(&Type::Bool);
 const TEXTS: Type = Type::List(&Type::Text);
@@ -31,7 +31,7 @@ pub(super) const NETWORK: &[(&str, Type)] = &[
 ];
 
 /// All fields of KKP's `ClusterNetwork` that the hash covers, in the order of the struct.
-pub(super) static HASHED: Shape = Shape {
+pub(super) static HASHED: StructType = StructType {
     type_name: "addon.ClusterNetwork",
     fields: &[
         ("DNSDomain", Type::Text),
@@ -52,12 +52,12 @@ pub(super) static HASHED: Shape = Shape {
 };
 
 /// The type of the values in the set of features.
-pub(super) static NOTHING: Shape = Shape {
+pub(super) static NOTHING: StructType = StructType {
     type_name: "struct {}",
     fields: &[],
 };
 
-static ALLOCATION: Shape = Shape {
+static ALLOCATION: StructType = StructType {
     type_name: "addon.IPAMAllocation",
     fields: &[
         ("Type", Type::Text),
@@ -66,7 +66,7 @@ static ALLOCATION: Shape = Shape {
     ],
 };
 
-static STORAGE_CLASS: Shape = Shape {
+static STORAGE_CLASS: StructType = StructType {
     type_name: "addon.StorageClass",
     fields: &[
         ("Name", Type::Text),
@@ -81,7 +81,7 @@ static STORAGE_CLASS: Shape = Shape {
     ],
 };
 
-static SNAPSHOT_CLASS: Shape = Shape {
+static SNAPSHOT_CLASS: StructType = StructType {
     type_name: "addon.VolumeSnapshotClass",
     fields: &[
         ("InfraVolumeSnapshotClass", Type::Text),

@@ -1,14 +1,14 @@
-use addons_gotemplate::Template;
+use addons_gotemplate::TemplateFile;
 use serde_json::{Value as Json, json};
 
-use super::{Options, SEPARATOR, render};
+use super::{KkpOptions, SEPARATOR, render};
 
 fn text(template: &str, data: Json) -> String {
-    let template = Template {
+    let template = TemplateFile {
         name: "t",
         text: template,
     };
-    let rendered = render(&[template], &data, &Options::default());
+    let rendered = render(&[template], &data, &KkpOptions::default());
     match rendered {
         Ok(rendered) => rendered.text.trim_end_matches(SEPARATOR).to_owned(),
         Err(error) => error.to_string(),

@@ -44,7 +44,7 @@ pub(crate) fn choose_newest<'t, T>(
     range: &Constraint,
 ) -> Result<T, String> {
     let mut sorted: Vec<_> = versions
-        .filter_map(|(text, of)| Some((constraint::version(text).ok()?, text, of)))
+        .filter_map(|(text, of)| Some((constraint::parse_version(text).ok()?, text, of)))
         .collect();
     sorted.sort_by(|(a, ..), (b, ..)| b.cmp_precedence(a));
     if let Some(at) = sorted
@@ -69,7 +69,7 @@ fn is_semver(text: &str) -> bool {
         numbers += 1;
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
     }) && numbers == 3
-        && constraint::version(text).is_ok()
+        && constraint::parse_version(text).is_ok()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use common::entrance;
-use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, documents};
+use common::manifest::yaml::{DuplicateKeys, FloatReading, YamlOptions, documents};
 use common::nearest::nearest;
 use serde::Deserialize;
 use serde_json::Value;
@@ -106,7 +106,7 @@ fn read_json(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, IndexProble
         entries: BTreeMap<String, &'a RawValue>,
     }
     let unreadable = IndexProblem::Unreadable { line: 0 };
-    let index: JsonIndex<'_> = entrance::outline(bytes).map_err(|_| unreadable.clone())?;
+    let index: JsonIndex<'_> = entrance::read_outline(bytes).map_err(|_| unreadable.clone())?;
     let Some(list) = index.entries.get(chart) else {
         let names: Vec<&str> = index.entries.keys().map(String::as_str).collect();
         return Err(unknown_chart(chart, &names));
@@ -142,7 +142,7 @@ fn parse_versions(list: &Value) -> Vec<ChartVersion> {
 fn read_yaml(bytes: &[u8]) -> Result<Value, IndexProblem> {
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::LastWins,
-        floats: Floats::Text,
+        floats: FloatReading::Text,
     };
     match documents(bytes, &options).next() {
         Some(Ok(document)) => Ok(document.value),
@@ -265,7 +265,7 @@ generated: "2026-01-01T00:00:00Z"
         let as_json = documents(
             INDEX.as_bytes(),
             &YamlOptions {
-                floats: Floats::Text,
+                floats: FloatReading::Text,
                 ..YamlOptions::default()
             },
         );

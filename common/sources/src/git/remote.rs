@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use common::address::is_plain;
+use common::address::is_safe_argument;
 use url::Url;
 
 use super::{GitProblem, local};
 use crate::credentials::Proof;
 use crate::reach::{Addresses, Reach};
-use crate::{Access, host};
+use crate::{SourceAccess, host};
 
 /// A parsed remote.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl GitRemote {
     /// # Errors
     /// The source may not use the local repository or the keys of the user, or the credentials have another
     /// type, are for another host, or would be sent without TLS.
-    pub fn check(&self, access: &Access<'_>) -> Result<Addresses, GitProblem> {
+    pub fn check(&self, access: &SourceAccess<'_>) -> Result<Addresses, GitProblem> {
         let mut addresses = access.reach.addresses();
         let host = match &self.transport {
             GitTransport::Local(path) if !is_open(path, access.reach) => {
@@ -124,7 +124,7 @@ impl GitRemote {
     }
 
     /// The remote and its reader in cache keys. Content that one reader may read is not returned to others.
-    pub fn cache_key(&self, access: &Access<'_>) -> String {
+    pub fn cache_key(&self, access: &SourceAccess<'_>) -> String {
         let is_ssh = matches!(self.transport, GitTransport::Ssh(_));
         format!("{}\n{}", self.name, access.reader(is_ssh.then_some("ssh")))
     }
@@ -207,8 +207,9 @@ impl SshRemote {
                 "a host, user or path that begins with - would be taken for an option of ssh",
             );
         }
-        let is_user = user.is_empty() || is_plain(&user);
-        if !is_plain(host) || !is_user || path.is_empty() || path.contains(char::is_control) {
+        let is_user = user.is_empty() || is_safe_argument(&user);
+        if !is_safe_argument(host) || !is_user || path.is_empty() || path.contains(char::is_control)
+        {
             return Err(ODD_SSH);
         }
         Ok(Self {

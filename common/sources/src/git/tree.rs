@@ -1,6 +1,6 @@
 //! Reads the package at a path of a commit from its objects, without a checkout.
 
-use addons_render::package::{self, File, Package, PackageError};
+use addons_render::package::{self, Package, PackageError, PackagedFile};
 
 use super::GitProblem;
 use super::objects::{GitObject, ObjectReader, Oid};
@@ -94,7 +94,7 @@ impl CommitTree {
             TreeEntryKind::File => {
                 let bytes = self.file(&whole, &entry.id).await?;
                 let name = path.last().cloned().unwrap_or_default();
-                Ok(Package::file(name, bytes))
+                Ok(Package::from_file(name, bytes))
             }
             TreeEntryKind::Symlink => Err(self.symlink_problem(&whole, &entry.id).await),
             TreeEntryKind::Submodule => Err(GitProblem::Submodule {
@@ -133,9 +133,9 @@ impl CommitTree {
             };
             let bytes = self.file(&location, &id).await?;
             let path = below.join("/");
-            files.push(File { path, bytes });
+            files.push(PackagedFile { path, bytes });
         }
-        Package::folder(files).map_err(|error| self.package_problem(&path.join("/"), error))
+        Package::from_folder(files).map_err(|error| self.package_problem(&path.join("/"), error))
     }
 
     /// Lists the files and symlinks below a folder, with the parts of their paths relative to it.

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use common::address::{self, Scope};
+use common::address::{self, AddressScope};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
@@ -29,12 +29,12 @@ pub enum RefusedAddress {
 fn check_address(address: IpAddr, addresses: Addresses) -> Result<(), RefusedAddress> {
     match address::scope(address) {
         _ if addresses == Addresses::Any => Ok(()),
-        Scope::LinkLocal => Err(RefusedAddress::LinkLocal(address)),
-        Scope::Metadata => Err(RefusedAddress::Metadata(address)),
-        Scope::Machine if addresses == Addresses::OtherMachines => {
+        AddressScope::LinkLocal => Err(RefusedAddress::LinkLocal(address)),
+        AddressScope::Metadata => Err(RefusedAddress::Metadata(address)),
+        AddressScope::Machine if addresses == Addresses::OtherMachines => {
             Err(RefusedAddress::Loopback(address))
         }
-        Scope::Machine | Scope::Other => Ok(()),
+        AddressScope::Machine | AddressScope::Other => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use addons_render::package::{
-    File, MAX_BYTES, MAX_FILES, Package, PackageError, check_length, normal_path,
+    MAX_BYTES, MAX_FILES, Package, PackageError, PackagedFile, check_length, normal_path,
 };
 
 use super::layer::{ImageLayer, ImageNode, join_path};
@@ -97,7 +97,7 @@ pub enum TreeError {
 
 /// The files that were collected for a package.
 struct CollectedFiles {
-    files: Vec<File>,
+    files: Vec<PackagedFile>,
     bytes: usize,
     steps: usize,
 }
@@ -146,7 +146,7 @@ impl ImageTree {
         };
         if let Some(ImageNode::File(bytes)) = self.nodes.get(wanted) {
             let name = wanted.rsplit('/').next().unwrap_or(wanted);
-            return Ok(Package::file(name, bytes.to_vec()));
+            return Ok(Package::from_file(name, bytes.to_vec()));
         }
         let is_there = wanted.is_empty() || self.nodes.contains_key(wanted);
         if !is_there && self.below(wanted).next().is_none() {
@@ -158,7 +158,7 @@ impl ImageTree {
             steps: 0,
         };
         self.collect(wanted, wanted, "", 0, &mut collected)?;
-        Package::folder(collected.files).map_err(wrong)
+        Package::from_folder(collected.files).map_err(wrong)
     }
 
     fn insert(&mut self, path: String, node: ImageNode) -> Result<(), TreeError> {
@@ -334,7 +334,7 @@ impl CollectedFiles {
             return Err(wrong(PackageError::TooMany));
         }
         let bytes = bytes.to_vec();
-        self.files.push(File { path, bytes });
+        self.files.push(PackagedFile { path, bytes });
         Ok(())
     }
 }

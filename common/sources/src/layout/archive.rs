@@ -8,8 +8,8 @@ use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
 use addons_render::package::{Package, PackageError};
-use common::oci::layout::{Named, read};
-use common::oci::manifest::{Descriptor, Manifest, is_digest};
+use common::oci::layout::{NamedManifest, read};
+use common::oci::manifest::{Descriptor, OciManifest, is_digest};
 use sha2::{Digest as _, Sha256};
 use tar::EntryType;
 
@@ -31,7 +31,7 @@ pub struct LayoutArchive {
     path: PathBuf,
     /// The offset and size of each blob.
     blobs: BTreeMap<String, (u64, u64)>,
-    named: Vec<Named>,
+    named: Vec<NamedManifest>,
     trees: Trees,
 }
 
@@ -43,7 +43,7 @@ pub struct StoredManifest {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// The parsed manifest.
-    pub manifest: Manifest,
+    pub manifest: OciManifest,
 }
 
 impl LayoutArchive {
@@ -118,7 +118,7 @@ impl LayoutArchive {
     fn verify(
         path: &Path,
         blobs: BTreeMap<String, (u64, u64)>,
-        named: Vec<Named>,
+        named: Vec<NamedManifest>,
     ) -> Result<Self, LayoutArchiveError> {
         let mut archive = Self {
             path: path.to_owned(),
@@ -145,7 +145,7 @@ impl LayoutArchive {
 
     /// The named images of the archive, each before its referrers.
     #[must_use]
-    pub fn named(&self) -> &[Named] {
+    pub fn named(&self) -> &[NamedManifest] {
         &self.named
     }
 
@@ -161,10 +161,11 @@ impl LayoutArchive {
     /// The manifest is missing or cannot be used, or a blob that it needs is missing.
     pub fn read_manifest(&self, digest: &str) -> Result<StoredManifest, LayoutArchiveError> {
         let bytes = self.read_small_blob(digest)?;
-        let manifest = Manifest::read(&bytes).map_err(|source| LayoutArchiveError::Manifest {
-            digest: digest.to_owned(),
-            source,
-        })?;
+        let manifest =
+            OciManifest::read(&bytes).map_err(|source| LayoutArchiveError::Manifest {
+                digest: digest.to_owned(),
+                source,
+            })?;
         for needed in manifest.blobs.iter().chain(&manifest.manifests) {
             if !self.has(needed) {
                 return Err(self.missing(&needed.digest, digest));
@@ -217,7 +218,7 @@ impl LayoutArchive {
         let mut bytes = Vec::new();
         blob.read_to_end(&mut bytes)
             .map_err(file_error(&self.path))?;
-        self.check(digest, common::hex::of(&Sha256::digest(&bytes)))?;
+        self.check(digest, common::hex::encode(&Sha256::digest(&bytes)))?;
         Ok(bytes)
     }
 

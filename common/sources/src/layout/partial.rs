@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use addons_render::package::Package;
 use common::manifest::digest::sha256;
-use common::oci::layout::{LAYOUT, Named, write};
+use common::oci::layout::{LAYOUT, NamedManifest, write};
 use common::oci::manifest::{Descriptor, IMAGE};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -163,7 +163,7 @@ impl PartialArchive {
     ///
     /// # Errors
     /// A blob was changed, or a file cannot be written.
-    pub fn finish(self, named: &[Named]) -> Result<u64, LayoutArchiveError> {
+    pub fn finish(self, named: &[NamedManifest]) -> Result<u64, LayoutArchiveError> {
         let beside = self.new_part_file()?;
         let mut builder = tar::Builder::new(io::BufWriter::new(beside.as_file()));
         let failed = || file_error(&self.archive);

@@ -1,10 +1,10 @@
 //! Reads a file of catalogues as far as possible and collects all mistakes in it.
 
-use addons_admission::document::{self, Unread};
-use addons_admission::verdict::Problem;
+use addons_admission::document::{self, UnreadPaths};
+use addons_admission::verdict::AdmissionProblem;
 use common::api::catalogue::AddonCatalogue;
-use common::catalogue::channel::{self, Channel, ChannelError};
-use common::manifest::yaml::{Places, YamlError, YamlOptions, documents};
+use common::catalogue::channel::{self, ChannelError, KopsIndex};
+use common::manifest::yaml::{FieldPositions, YamlError, YamlOptions, documents};
 use serde_json::Value;
 
 use super::{CatalogueError, LocatedCatalogue, is_catalogue, kind_hint, other_kind};
@@ -38,11 +38,11 @@ pub struct CatalogueDocument {
     /// The catalogue as it would be added.
     pub located: LocatedCatalogue,
     /// Violations of the schema. They name fields of the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<AdmissionProblem>,
     /// The fields that could not be read.
-    pub unread: Unread,
-    index: Option<Channel>,
-    places: Places,
+    pub unread: UnreadPaths,
+    index: Option<KopsIndex>,
+    places: FieldPositions,
 }
 
 impl CatalogueDocument {
@@ -51,7 +51,7 @@ impl CatalogueDocument {
     #[must_use]
     pub fn source_field(&self, field: &str) -> String {
         match &self.index {
-            Some(index) => index.written(field),
+            Some(index) => index.index_field(field),
             None => field.to_owned(),
         }
     }
@@ -59,7 +59,7 @@ impl CatalogueDocument {
     /// Returns the line and column of a field of the file.
     #[must_use]
     pub fn position(&self, field: &str) -> (usize, usize) {
-        self.places.at(field)
+        self.places.position(field)
     }
 
     /// Returns the line and column in the file of a position in the text of a field, if that text is written
@@ -71,7 +71,7 @@ impl CatalogueDocument {
         line: usize,
         column: usize,
     ) -> Option<(usize, usize)> {
-        self.places.inside(field, line, column)
+        self.places.position_inside(field, line, column)
     }
 }
 
@@ -94,7 +94,7 @@ pub fn read_all(bytes: &[u8], location: &str) -> CatalogueFile {
                     problems: read.problems,
                     unread: read.unread,
                     index: None,
-                    places: Places::of(bytes, document.line),
+                    places: FieldPositions::from_document(bytes, document.line),
                 });
             }
             Ok(document) => found
@@ -111,8 +111,8 @@ pub fn read_all(bytes: &[u8], location: &str) -> CatalogueFile {
 fn index(bytes: &[u8], location: &str) -> CatalogueFile {
     let mut lines = documents(bytes, &YamlOptions::default()).filter_map(Result::ok);
     let first = lines.find(|document| !document.value.is_null());
-    let places = Places::of(bytes, first.map_or(1, |document| document.line));
-    let (channel, mistakes) = match channel::every(bytes, location) {
+    let places = FieldPositions::from_document(bytes, first.map_or(1, |document| document.line));
+    let (channel, mistakes) = match channel::parse_all(bytes, location) {
         Ok(read) => read,
         Err(error) => {
             let mistakes = vec![channel_mistake(&error, &places)];
@@ -127,7 +127,7 @@ fn index(bytes: &[u8], location: &str) -> CatalogueFile {
             ChannelError::Entry { problem, .. } => problem.to_string(),
             error => error.to_string(),
         };
-        Problem::invalid("schema", field, message)
+        AdmissionProblem::invalid("schema", field, message)
     };
     let object = AddonCatalogue::new(&channel.name, channel.spec.clone());
     let index = LocatedCatalogue::new(object, channel.warnings.clone(), location.to_owned());
@@ -137,7 +137,7 @@ fn index(bytes: &[u8], location: &str) -> CatalogueFile {
             ..index
         },
         problems: mistakes.into_iter().map(problem).collect(),
-        unread: Unread::default(),
+        unread: UnreadPaths::default(),
         index: Some(channel),
         places,
     };
@@ -155,9 +155,9 @@ fn yaml_mistake(error: &YamlError) -> FileMistake {
     }
 }
 
-fn channel_mistake(error: &ChannelError, places: &Places) -> FileMistake {
+fn channel_mistake(error: &ChannelError, places: &FieldPositions) -> FileMistake {
     let at = |field, message| {
-        let (line, column) = places.at(field);
+        let (line, column) = places.position(field);
         FileMistake {
             line,
             column,

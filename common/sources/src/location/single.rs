@@ -3,14 +3,15 @@
 use addons_render::chart::{Chart, ChartError};
 use addons_render::package::Package;
 use common::api::catalogue::{
-    Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, Method, Source, Template, UrlSource,
+    Addon, AddonCatalogue, AddonCatalogueSpec, AddonTemplate, AddonVersion, Method, Source,
+    UrlSource,
 };
 
 use super::{CatalogueError, LocatedCatalogue};
 use crate::archive::{self, ArchiveError};
 use crate::kustomize;
 use crate::url::{self, UrlError};
-use crate::{Access, FetchedPackage};
+use crate::{FetchedPackage, SourceAccess};
 
 /// The extensions of manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
@@ -46,7 +47,7 @@ pub enum SingleAddonError {
 /// version, and the digest of their content, so that a change is an update.
 pub(super) async fn read(
     location: &str,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<Option<LocatedCatalogue>, CatalogueError> {
     let failed = |source| CatalogueError::SingleAddon {
         location: location.to_owned(),
@@ -92,9 +93,9 @@ fn addon(package: Package, location: &str) -> Result<Addon, SingleAddonError> {
         let chart = Chart::read(&files).map_err(SingleAddonError::Chart)?;
         version.constraints = chart.constraints();
         version.version = chart.version;
-        version.template = Template {
+        version.template = AddonTemplate {
             method: Method::Helm,
-            ..Template::default()
+            ..AddonTemplate::default()
         };
         chart.name
     } else if kustomize::NAMES.iter().any(has) {
@@ -125,14 +126,14 @@ fn stem(location: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use addons_render::package::File;
+    use addons_render::package::PackagedFile;
 
     fn folder(files: &[(&str, &str)]) -> Package {
-        let files = files.iter().map(|(path, text)| File {
+        let files = files.iter().map(|(path, text)| PackagedFile {
             path: (*path).to_owned(),
             bytes: text.as_bytes().to_vec(),
         });
-        Package::folder(files.collect()).unwrap()
+        Package::from_folder(files.collect()).unwrap()
     }
 
     #[test]

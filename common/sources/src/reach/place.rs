@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use common::address::is_plain;
+use common::address::is_safe_argument;
 use url::Url;
 
 use crate::host;
@@ -76,7 +76,7 @@ impl OwnPlace {
             "oci" => Some(Self::Registry(host::of(url))),
             "ssh" => {
                 let name = host.trim_start_matches('[').trim_end_matches(']');
-                is_plain(name).then(|| Self::Ssh(host::with_port(name, url.port())))
+                is_safe_argument(name).then(|| Self::Ssh(host::with_port(name, url.port())))
             }
             _ => bucket(url).map(Self::Bucket),
         }

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::http::bound::ContentTooLarge;
 use crate::http::retry::RequestTries;
 
-use super::{RegistryClient, RegistryError, http_error, without_repository};
+use super::{RegistryAccessError, RegistryClient, http_error, without_repository};
 
 /// A blob that is read as it arrives. The size and the digest are verified before the end is returned.
 pub struct Blob<'r, 'a> {
@@ -60,7 +60,7 @@ impl RemoteBlob {
         registry: &mut RegistryClient<'_>,
         location: &str,
         seen: u64,
-    ) -> Result<Option<Vec<u8>>, RegistryError> {
+    ) -> Result<Option<Vec<u8>>, RegistryAccessError> {
         loop {
             match self.response.chunk().await {
                 Ok(None) => return Ok(None),
@@ -116,7 +116,7 @@ impl<'r, 'a> Blob<'r, 'a> {
     ///
     /// # Errors
     /// [`RegistryError::Size`], [`RegistryError::Digest`], or an error of the transfer.
-    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RegistryError> {
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RegistryAccessError> {
         let chunk = match std::mem::replace(&mut self.rest, BlobSource::End) {
             BlobSource::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),
             BlobSource::Remote(mut remote) => {
@@ -147,7 +147,7 @@ impl<'r, 'a> Blob<'r, 'a> {
     ///
     /// # Errors
     /// Errors of [`Blob::next`], or the blob has more than `limit` bytes.
-    pub async fn read(mut self, limit: u64) -> Result<Vec<u8>, RegistryError> {
+    pub async fn read(mut self, limit: u64) -> Result<Vec<u8>, RegistryAccessError> {
         if self.size > limit {
             return Err(http_error(&self.location, ContentTooLarge(limit).into()));
         }
@@ -158,14 +158,14 @@ impl<'r, 'a> Blob<'r, 'a> {
         Ok(bytes)
     }
 
-    fn verify(&mut self) -> Result<(), RegistryError> {
+    fn verify(&mut self) -> Result<(), RegistryAccessError> {
         self.rest = BlobSource::End;
         if self.seen != self.size {
             return Err(self.wrong_size(format!("only {}", self.seen)));
         }
-        let found = common::hex::of(&std::mem::take(&mut self.digest).finalize());
+        let found = common::hex::encode(&std::mem::take(&mut self.digest).finalize());
         if found != self.wanted {
-            return Err(RegistryError::Digest {
+            return Err(RegistryAccessError::Digest {
                 location: self.location.clone(),
                 found,
             });
@@ -176,8 +176,8 @@ impl<'r, 'a> Blob<'r, 'a> {
         Ok(())
     }
 
-    fn wrong_size(&self, found: String) -> RegistryError {
-        RegistryError::Size {
+    fn wrong_size(&self, found: String) -> RegistryAccessError {
+        RegistryAccessError::Size {
             location: self.location.clone(),
             size: self.size,
             found,

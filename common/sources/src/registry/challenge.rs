@@ -3,7 +3,7 @@
 use http_auth::ChallengeRef;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
-use crate::cache::{Cache, CacheNote};
+use crate::cache::{CacheNote, SourceCache};
 
 /// The kind of the cache notes that record the token server of a registry, which is public. Tokens are never
 /// written to disk.
@@ -49,7 +49,7 @@ impl Challenge {
 
     /// Returns the token server that the registry at `origin` named in the last run. Requesting a token first
     /// saves a refused request.
-    pub fn recall(cache: &Cache, origin: &str) -> Option<Self> {
+    pub fn recall(cache: &SourceCache, origin: &str) -> Option<Self> {
         let note = cache.note(NOTES, origin)?;
         Some(Self::Bearer {
             realm: note.location?,
@@ -58,7 +58,7 @@ impl Challenge {
     }
 
     /// Stores the token server for the next run.
-    pub fn remember(&self, cache: &Cache, origin: &str) {
+    pub fn remember(&self, cache: &SourceCache, origin: &str) {
         if let Self::Bearer { realm, service } = self
             && Self::recall(cache, origin).as_ref() != Some(self)
         {

@@ -9,10 +9,10 @@ use common::image::{Image, without_user};
 use crate::cache::CacheNote;
 use crate::chart::choose_newest;
 use crate::http::bound::{ARCHIVE, TIME};
-use crate::{Access, FetchedPackage};
+use crate::{FetchedPackage, SourceAccess};
 
 use super::manifest::BlobDescriptor;
-use super::{RegistryClient, RegistryError, repository, short};
+use super::{RegistryAccessError, RegistryClient, repository, short};
 
 /// The kind of the notes in the cache.
 const NOTES: &str = "oci-chart";
@@ -37,7 +37,7 @@ pub enum RegistryChartError {
     },
     /// The registry cannot be read.
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(#[from] RegistryAccessError),
     /// The version is neither a version nor a range.
     #[error("chart {chart}: {version:?} is neither a version nor a range of versions")]
     Version {
@@ -85,7 +85,7 @@ pub enum RegistryChartError {
 /// [`RegistryChartError`].
 pub async fn fetch(
     source: &HelmSource,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<FetchedPackage, RegistryChartError> {
     let wanted = ChartRequest::new(source, access)?;
     match tokio::time::timeout(TIME, wanted.fetch(access)).await {
@@ -99,7 +99,7 @@ pub async fn fetch(
 /// Discards the cached digest of the tag of a version, or of the newest version in a range, if the registry
 /// has another digest now, so that a check sees the current content. If the registry does not respond, the
 /// cache is left unchanged, and the fetch reports the error.
-pub async fn forget(source: &HelmSource, access: &Access<'_>) {
+pub async fn forget(source: &HelmSource, access: &SourceAccess<'_>) {
     if let (Ok(wanted), false) = (ChartRequest::new(source, access), access.offline) {
         let _ = tokio::time::timeout(TIME, wanted.forget(access)).await;
     }
@@ -114,7 +114,7 @@ struct ChartRequest<'a> {
 }
 
 impl<'a> ChartRequest<'a> {
-    fn new(source: &'a HelmSource, access: &Access<'_>) -> Result<Self, RegistryChartError> {
+    fn new(source: &'a HelmSource, access: &SourceAccess<'_>) -> Result<Self, RegistryChartError> {
         let wrong = || RegistryChartError::Url {
             url: without_user(&source.url),
         };
@@ -133,7 +133,7 @@ impl<'a> ChartRequest<'a> {
         })
     }
 
-    async fn forget(&self, access: &Access<'_>) -> Result<(), RegistryChartError> {
+    async fn forget(&self, access: &SourceAccess<'_>) -> Result<(), RegistryChartError> {
         let mut registry = RegistryClient::open(&self.reference, self.source.plain_http, access)?;
         let tag = self.resolve_tag(&mut registry, access).await?;
         let key = self.key(&tag);
@@ -151,11 +151,11 @@ impl<'a> ChartRequest<'a> {
     async fn resolve_tag(
         &self,
         registry: &mut RegistryClient<'_>,
-        access: &Access<'_>,
+        access: &SourceAccess<'_>,
     ) -> Result<String, RegistryChartError> {
         let version = self.version();
         // Like Helm, use a version as written.
-        if constraint::version(version).is_ok() {
+        if constraint::parse_version(version).is_ok() {
             return Ok(version.replace('+', "_"));
         }
         let range = match version {
@@ -174,7 +174,7 @@ impl<'a> ChartRequest<'a> {
         self.newest(&registry.tags().await?, range, &constraint)
     }
 
-    async fn fetch(&self, access: &Access<'_>) -> Result<FetchedPackage, RegistryChartError> {
+    async fn fetch(&self, access: &SourceAccess<'_>) -> Result<FetchedPackage, RegistryChartError> {
         let mut registry = RegistryClient::open(&self.reference, self.source.plain_http, access)?;
         let tag = self.resolve_tag(&mut registry, access).await?;
         let key = self.key(&tag);
@@ -196,7 +196,7 @@ impl<'a> ChartRequest<'a> {
     async fn pull(
         &self,
         registry: &mut RegistryClient<'_>,
-        access: &Access<'_>,
+        access: &SourceAccess<'_>,
         key: &str,
         tag: &str,
     ) -> Result<FetchedPackage, RegistryChartError> {
@@ -223,7 +223,7 @@ impl<'a> ChartRequest<'a> {
         Ok(self.to_fetched(bytes, tag, &found.digest))
     }
 
-    fn cached(&self, access: &Access<'_>, key: &str, tag: &str) -> Option<FetchedPackage> {
+    fn cached(&self, access: &SourceAccess<'_>, key: &str, tag: &str) -> Option<FetchedPackage> {
         let (note, bytes) = access.cache.lookup(NOTES, key)?;
         Some(self.to_fetched(bytes, tag, &note.resolved?))
     }
@@ -231,7 +231,7 @@ impl<'a> ChartRequest<'a> {
     fn to_fetched(&self, bytes: Vec<u8>, tag: &str, digest: &str) -> FetchedPackage {
         let version = tag.replace('_', "+");
         FetchedPackage {
-            package: Package::file(format!("{}-{version}.tgz", self.chart()), bytes),
+            package: Package::from_file(format!("{}-{version}.tgz", self.chart()), bytes),
             location: format!("oci://{}:{tag}@{}", self.name(), short(digest)),
             resolved: Some(format!("{version}@{digest}")),
         }
@@ -265,10 +265,14 @@ impl<'a> ChartRequest<'a> {
     }
 
     /// Returns the tag that the range resolved to at the last fetch.
-    fn newest_cached(&self, access: &Access<'_>, range: &str) -> Result<String, RegistryError> {
+    fn newest_cached(
+        &self,
+        access: &SourceAccess<'_>,
+        range: &str,
+    ) -> Result<String, RegistryAccessError> {
         let note = access.cache.note(NOTES, &self.range_key());
         let tag = note.and_then(|note| note.resolved);
-        tag.ok_or_else(|| RegistryError::Offline {
+        tag.ok_or_else(|| RegistryAccessError::Offline {
             location: format!("{} in {range:?}", self.name()),
         })
     }

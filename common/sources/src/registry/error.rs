@@ -10,7 +10,7 @@ use super::manifest::RegistryManifestError;
 
 /// Why a registry cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum RegistryError {
+pub enum RegistryAccessError {
     /// The reference is invalid.
     #[error(transparent)]
     Reference(#[from] ImageError),
@@ -154,7 +154,7 @@ pub enum RegistryError {
     },
 }
 
-impl RegistryError {
+impl RegistryAccessError {
     /// Whether the registry was accessed with TLS but does not support it.
     #[must_use]
     pub fn is_without_tls(&self) -> bool {

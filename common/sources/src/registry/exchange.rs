@@ -7,7 +7,7 @@ use reqwest::{Method, Request, Response};
 use url::Url;
 
 use super::challenge::Challenge;
-use super::{MAX_ANSWERS, RegistryClient, RegistryError, answers, http_error, repository};
+use super::{MAX_ANSWERS, RegistryAccessError, RegistryClient, answers, http_error, repository};
 use crate::http::retry::RequestTries;
 use crate::http::{HttpError, Redirects, bound};
 
@@ -20,7 +20,7 @@ impl RegistryClient<'_> {
         path: &str,
         accept: &str,
         location: &str,
-    ) -> Result<Response, RegistryError> {
+    ) -> Result<Response, RegistryAccessError> {
         let make = |registry: &Self| registry.request(method.clone(), path, accept);
         let redirects = Redirects::Anywhere;
         self.exchange(tries, redirects, location, make).await
@@ -34,7 +34,7 @@ impl RegistryClient<'_> {
         path: &str,
         seen: u64,
         location: &str,
-    ) -> Result<Response, RegistryError> {
+    ) -> Result<Response, RegistryAccessError> {
         let make = |registry: &Self| -> Result<Request, HttpError> {
             let mut request = registry.request(Method::GET, path, "*/*")?;
             let range = HeaderValue::try_from(format!("bytes={seen}-")).ok();
@@ -53,16 +53,16 @@ impl RegistryClient<'_> {
         redirects: Redirects,
         location: &str,
         make: impl Fn(&Self) -> Result<Request, HttpError>,
-    ) -> Result<Response, RegistryError> {
+    ) -> Result<Response, RegistryAccessError> {
         if self.offline {
             let location = location.to_owned();
-            return Err(RegistryError::Offline { location });
+            return Err(RegistryAccessError::Offline { location });
         }
         self.recall().await?;
         let mut answered = 0;
         loop {
             let failed = |source| match self.login.is_pushing() {
-                true => RegistryError::Push {
+                true => RegistryAccessError::Push {
                     location: location.to_owned(),
                     source,
                 },
@@ -124,7 +124,7 @@ impl RegistryClient<'_> {
         path: &str,
         accept: &str,
         location: &str,
-    ) -> Result<(HeaderMap, Vec<u8>), RegistryError> {
+    ) -> Result<(HeaderMap, Vec<u8>), RegistryAccessError> {
         let mut tries = RequestTries::default();
         loop {
             let response = self
@@ -144,7 +144,7 @@ impl RegistryClient<'_> {
     }
 
     /// Requests a token in advance if the registry required one in the last run.
-    async fn recall(&mut self) -> Result<(), RegistryError> {
+    async fn recall(&mut self) -> Result<(), RegistryAccessError> {
         if std::mem::replace(&mut self.recalled, true) {
             return Ok(());
         }
@@ -157,14 +157,14 @@ impl RegistryClient<'_> {
             .await
         {
             Ok(token) => self.authorization = token,
-            Err(error @ RegistryError::Unauthorized { .. }) => return Err(error),
+            Err(error @ RegistryAccessError::Unauthorized { .. }) => return Err(error),
             // The token server may have moved; the registry then names the new one.
             Err(_) => {}
         }
         Ok(())
     }
 
-    async fn refusal_error(&self, response: Response, location: String) -> RegistryError {
+    async fn refusal_error(&self, response: Response, location: String) -> RegistryAccessError {
         let status = response.status();
         let is_ours = self.is_ours(response.url());
         let bytes = bound::body(response, bound::SMALL).await;
@@ -172,19 +172,19 @@ impl RegistryClient<'_> {
         match status.as_u16() {
             401 | 403 if is_ours => {
                 let (who, accept) = self.login.describe_refusal();
-                RegistryError::Unauthorized {
+                RegistryAccessError::Unauthorized {
                     location,
                     who,
                     detail,
                     accept,
                 }
             }
-            404 => RegistryError::NotFound {
+            404 => RegistryAccessError::NotFound {
                 location,
                 detail,
                 repository: Some(repository(&self.reference)),
             },
-            _ => RegistryError::Status {
+            _ => RegistryAccessError::Status {
                 location,
                 status: status.to_string(),
                 detail,

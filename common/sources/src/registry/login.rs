@@ -18,11 +18,11 @@ use url::Url;
 use crate::credentials::{Credentials, Proof};
 use crate::http::{Http, HttpError, ReceivedResponse, Redirects, bound};
 use crate::reach::{Reach, UsedAccount};
-use crate::{Access, host, platform};
+use crate::{SourceAccess, host, platform};
 
 use super::challenge::Challenge;
 use super::docker_config::{self, same_host};
-use super::{RegistryError, answers, api_host, http_error};
+use super::{RegistryAccessError, answers, api_host, http_error};
 
 /// How long a credential helper of `docker login` may take.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -86,7 +86,11 @@ impl<'a> Login<'a> {
     ///
     /// # Errors
     /// The credentials may not be sent to this registry or have the wrong type.
-    pub fn new(reference: &Image, plain: bool, access: &Access<'a>) -> Result<Self, RegistryError> {
+    pub fn new(
+        reference: &Image,
+        plain: bool,
+        access: &SourceAccess<'a>,
+    ) -> Result<Self, RegistryAccessError> {
         let host = api_host(reference).to_owned();
         let safe = !plain || host::is_loopback(host::without_port(&host));
         let is_open = access.reach.opens_registry(&reference.host);
@@ -141,7 +145,7 @@ impl<'a> Login<'a> {
         http: &Http,
         challenge: &Challenge,
         sent: Option<&HeaderValue>,
-    ) -> Result<Option<HeaderValue>, RegistryError> {
+    ) -> Result<Option<HeaderValue>, RegistryAccessError> {
         self.read_docker_login().await;
         match challenge {
             Challenge::Basic => Ok(self.initial_header().filter(|first| sent != Some(first))),
@@ -232,10 +236,10 @@ impl<'a> Login<'a> {
         http: &Http,
         realm: &str,
         service: &str,
-    ) -> Result<HeaderValue, RegistryError> {
+    ) -> Result<HeaderValue, RegistryAccessError> {
         let url = self.check_realm(realm)?;
         let name = host::of(&url);
-        let no_token = |why: String| RegistryError::Token {
+        let no_token = |why: String| RegistryAccessError::Token {
             host: self.host.clone(),
             realm: name.clone(),
             why,
@@ -245,7 +249,7 @@ impl<'a> Login<'a> {
         let (status, detail) = (received.status, answers::detail(&received.bytes));
         if matches!(status.as_u16(), 401 | 403) {
             let (who, accept) = self.describe_refusal();
-            return Err(RegistryError::Unauthorized {
+            return Err(RegistryAccessError::Unauthorized {
                 location: format!("{}/{}", self.host, self.repository),
                 who,
                 detail,
@@ -315,8 +319,8 @@ impl<'a> Login<'a> {
     /// Checks that the credentials may be sent to a token server. Those of a Secret may be sent to the
     /// registry itself with its port and to hosts that the Secret names, those of `docker login` to any token
     /// server, as docker does.
-    fn check_realm(&self, realm: &str) -> Result<Url, RegistryError> {
-        let wrong = |realm: String, why: &str| RegistryError::Realm {
+    fn check_realm(&self, realm: &str) -> Result<Url, RegistryAccessError> {
+        let wrong = |realm: String, why: &str| RegistryAccessError::Realm {
             host: self.host.clone(),
             realm,
             why: why.to_owned(),
@@ -351,7 +355,7 @@ fn secret_identity(
     credentials: &Credentials,
     reference: &Image,
     tls: bool,
-) -> Result<RegistryIdentity, RegistryError> {
+) -> Result<RegistryIdentity, RegistryAccessError> {
     let host = reference.host.as_str();
     // The API of Docker Hub has another host than its images.
     let resolved = credentials.check(api_host(reference), tls);
@@ -362,7 +366,7 @@ fn secret_identity(
         }
         Proof::Docker { config } => {
             docker_config::find_identity(config, host, &reference.repository).map_err(|source| {
-                RegistryError::DockerConfig {
+                RegistryAccessError::DockerConfig {
                     secret: credentials.secret.clone(),
                     source,
                 }

@@ -12,7 +12,7 @@ use reqwest::header::{
 use reqwest::{Method, Request, Response};
 use url::Url;
 
-use super::{RegistryClient, RegistryError, http_error, if_found};
+use super::{RegistryAccessError, RegistryClient, http_error, if_found};
 use crate::http::retry::RequestTries;
 use crate::http::{HttpError, Redirects};
 
@@ -25,7 +25,7 @@ const BYTES: &str = "application/octet-stream";
 pub enum PushError {
     /// The registry refuses the push or cannot be reached.
     #[error(transparent)]
-    Registry(#[from] RegistryError),
+    Registry(#[from] RegistryAccessError),
     /// The registry does not return a location for the upload.
     #[error("{location}: the registry does not say where to upload to")]
     NoLocation {
@@ -64,7 +64,7 @@ impl RegistryClient<'_> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn has_blob(&mut self, digest: &str) -> Result<bool, RegistryError> {
+    pub async fn has_blob(&mut self, digest: &str) -> Result<bool, RegistryAccessError> {
         let location = self.location(digest);
         let path = format!("blobs/{digest}");
         let tries = &mut RequestTries::default();
@@ -78,7 +78,7 @@ impl RegistryClient<'_> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn find_digest(&mut self, name: &str) -> Result<Option<String>, RegistryError> {
+    pub async fn find_digest(&mut self, name: &str) -> Result<Option<String>, RegistryAccessError> {
         if_found(self.digest(name).await)
     }
 
@@ -141,7 +141,7 @@ impl RegistryClient<'_> {
         digest: &str,
         beside: &str,
         location: &str,
-    ) -> Result<Response, RegistryError> {
+    ) -> Result<Response, RegistryAccessError> {
         let mut mounting = url.clone();
         mounting
             .query_pairs_mut()
@@ -154,7 +154,7 @@ impl RegistryClient<'_> {
         // Only for this request; further requests only access this repository.
         self.login.allow_reading(None);
         match begun {
-            Err(RegistryError::Unauthorized { .. }) => {
+            Err(RegistryAccessError::Unauthorized { .. }) => {
                 self.send_body(Method::POST, url, &[], &[], location).await
             }
             begun => begun,
@@ -170,7 +170,7 @@ impl RegistryClient<'_> {
         name: &str,
         media_type: &str,
         bytes: &[u8],
-    ) -> Result<(), RegistryError> {
+    ) -> Result<(), RegistryAccessError> {
         let location = self.location(name);
         let url = self.url(&format!("manifests/{name}"), &location)?;
         let headers = [(CONTENT_TYPE, media_type)];
@@ -187,7 +187,7 @@ impl RegistryClient<'_> {
         headers: &[(reqwest::header::HeaderName, &str)],
         body: &[u8],
         location: &str,
-    ) -> Result<Response, RegistryError> {
+    ) -> Result<Response, RegistryAccessError> {
         let make = |registry: &Self| -> Result<Request, HttpError> {
             let mut request = registry.http.client.request(method.clone(), url.clone());
             request = request
@@ -208,7 +208,7 @@ impl RegistryClient<'_> {
         self.exchange(tries, Redirects::None, location, make).await
     }
 
-    fn url(&self, path: &str, location: &str) -> Result<Url, RegistryError> {
+    fn url(&self, path: &str, location: &str) -> Result<Url, RegistryAccessError> {
         let request = self.request(Method::GET, path, "*/*");
         let request = request.map_err(|source| http_error(location, source))?;
         Ok(request.url().clone())

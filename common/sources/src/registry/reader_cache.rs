@@ -7,8 +7,8 @@
 use common::image::Image;
 
 use super::{reader_key, repository};
-use crate::Access;
-use crate::cache::{Cache, CacheNote};
+use crate::SourceAccess;
+use crate::cache::{CacheNote, SourceCache};
 
 /// The kind of the notes in the cache.
 const NOTES: &str = "registry";
@@ -16,14 +16,14 @@ const NOTES: &str = "registry";
 /// The cached contents that one reader fetched from a repository.
 #[derive(Clone)]
 pub struct ReaderCache<'a> {
-    cache: &'a Cache,
+    cache: &'a SourceCache,
     /// The repository and its reader; see [`reader_key`].
     reader: String,
 }
 
 impl<'a> ReaderCache<'a> {
     /// Returns the cached contents of a repository for the reader of `access`.
-    pub fn new(reference: &Image, plain_http: bool, access: &Access<'a>) -> Self {
+    pub fn new(reference: &Image, plain_http: bool, access: &SourceAccess<'a>) -> Self {
         let reader = format!(
             "{}{}",
             repository(reference),
@@ -67,12 +67,12 @@ mod tests {
     use crate::registry::reference;
 
     fn contents<'a>(
-        cache: &'a Cache,
+        cache: &'a SourceCache,
         image: &str,
         plain_http: bool,
         reach: &'a Reach,
     ) -> ReaderCache<'a> {
-        let access = Access {
+        let access = SourceAccess {
             cache,
             offline: true,
             hash: None,
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn cached_content_is_only_returned_to_the_reader_that_fetched_it() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(Some(folder.path().join("cache")));
+        let cache = SourceCache::new(Some(folder.path().join("cache")));
         let bytes = b"a layer";
         let opened = Arc::default();
         let typed = Reach::typed(

@@ -2,8 +2,8 @@
 
 use common::image::Image;
 
-use super::RegistryError;
-use crate::Access;
+use super::RegistryAccessError;
+use crate::SourceAccess;
 use crate::cache::is_digest;
 
 /// The tag of a reference with neither a tag nor a digest.
@@ -13,7 +13,7 @@ const DEFAULT_TAG: &str = "latest";
 ///
 /// # Errors
 /// [`RegistryError::Reference`], or [`RegistryError::DigestKind`] for a digest that is not a sha256.
-pub fn reference(text: &str) -> Result<Image, RegistryError> {
+pub fn reference(text: &str) -> Result<Image, RegistryAccessError> {
     let mut image = Image::parse(text)?;
     match &image.digest {
         Some(digest) => drop(sha256(digest, text)?),
@@ -51,7 +51,7 @@ pub fn short(digest: &str) -> &str {
 /// The part of cache keys that separates results by scheme and reader: those over plain HTTP, with the
 /// credentials of a Secret or with an account of the user are not used for other requests.
 #[must_use]
-pub fn reader_key(image: &Image, plain_http: bool, access: &Access<'_>) -> String {
+pub fn reader_key(image: &Image, plain_http: bool, access: &SourceAccess<'_>) -> String {
     let scheme = if plain_http { "http" } else { "https" };
     let is_own = access.reach.opens_registry(&image.host);
     let reader = access.reader(is_own.then_some("docker login"));
@@ -59,9 +59,9 @@ pub fn reader_key(image: &Image, plain_http: bool, access: &Access<'_>) -> Strin
 }
 
 /// Returns the hex digits of a sha256 digest.
-pub(super) fn sha256<'a>(digest: &'a str, location: &str) -> Result<&'a str, RegistryError> {
+pub(super) fn sha256<'a>(digest: &'a str, location: &str) -> Result<&'a str, RegistryAccessError> {
     let hex = digest.strip_prefix("sha256:").filter(|hex| is_digest(hex));
-    hex.ok_or_else(|| RegistryError::DigestKind {
+    hex.ok_or_else(|| RegistryAccessError::DigestKind {
         location: location.to_owned(),
         digest: digest.to_owned(),
     })

@@ -3,11 +3,11 @@
 
 use common::entrance;
 use common::oci::manifest::INDEX;
-use common::oci::referrers::tag;
+use common::oci::referrers::referrers_tag;
 use serde::Deserialize;
 
 use super::manifest::{RegistryManifest, RegistryManifestError};
-use super::{MAX_PAGES, RegistryClient, RegistryError, TOO_MANY_PAGES, answers, if_found};
+use super::{MAX_PAGES, RegistryAccessError, RegistryClient, TOO_MANY_PAGES, answers, if_found};
 
 /// A manifest that refers to another manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -32,14 +32,14 @@ impl RegistryClient<'_> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn referrers(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
+    pub async fn referrers(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryAccessError> {
         if self.has_referrers {
             match self.referrers_from_api(digest).await {
                 Err(error) if lacks_api(&error) => self.has_referrers = false,
                 found => return found,
             }
         }
-        let tag = tag(digest);
+        let tag = referrers_tag(digest);
         match self.find_manifest_bytes(&tag).await? {
             Some((_, bytes)) => parse_list(&bytes, self.location(&tag)),
             None => Ok(Vec::new()),
@@ -50,7 +50,7 @@ impl RegistryClient<'_> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn lists_referrers(&mut self, digest: &str) -> Result<bool, RegistryError> {
+    pub async fn lists_referrers(&mut self, digest: &str) -> Result<bool, RegistryAccessError> {
         if self.has_referrers {
             // Request the first page to find out.
             match self.fetch_page(digest, "").await {
@@ -68,7 +68,7 @@ impl RegistryClient<'_> {
     pub async fn find_manifest_bytes(
         &mut self,
         name: &str,
-    ) -> Result<Option<(String, Vec<u8>)>, RegistryError> {
+    ) -> Result<Option<(String, Vec<u8>)>, RegistryAccessError> {
         if_found(self.manifest_bytes(name).await)
     }
 
@@ -76,7 +76,11 @@ impl RegistryClient<'_> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn index_names(&mut self, index: &str, digest: &str) -> Result<bool, RegistryError> {
+    pub async fn index_names(
+        &mut self,
+        index: &str,
+        digest: &str,
+    ) -> Result<bool, RegistryAccessError> {
         match self.manifest(index).await?.1 {
             RegistryManifest::Index(index) => {
                 let mut named = index.manifests.iter();
@@ -88,7 +92,10 @@ impl RegistryClient<'_> {
 
     /// Reads the list of the API. A list that cannot be read to its end is an error, because a signature can
     /// be on any page.
-    async fn referrers_from_api(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
+    async fn referrers_from_api(
+        &mut self,
+        digest: &str,
+    ) -> Result<Vec<Referrer>, RegistryAccessError> {
         let mut all = Vec::new();
         let mut query = String::new();
         for _ in 0..MAX_PAGES {
@@ -99,7 +106,7 @@ impl RegistryClient<'_> {
                 None => return Ok(all),
             }
         }
-        Err(RegistryError::List {
+        Err(RegistryAccessError::List {
             location: self.location(digest),
             entries: "referrers",
             why: TOO_MANY_PAGES,
@@ -111,7 +118,7 @@ impl RegistryClient<'_> {
         &mut self,
         digest: &str,
         query: &str,
-    ) -> Result<(Vec<Referrer>, Option<String>), RegistryError> {
+    ) -> Result<(Vec<Referrer>, Option<String>), RegistryAccessError> {
         let location = self.location(digest);
         let path = format!("referrers/{digest}{query}");
         let (headers, bytes) = self.read(&path, INDEX, &location).await?;
@@ -121,22 +128,22 @@ impl RegistryClient<'_> {
 
 /// Whether an error means that the registry does not have the API. Registries respond with various statuses
 /// to unknown paths.
-fn lacks_api(error: &RegistryError) -> bool {
+fn lacks_api(error: &RegistryAccessError) -> bool {
     match error {
-        RegistryError::NotFound { .. } => true,
+        RegistryAccessError::NotFound { .. } => true,
         // An overloaded registry may have the API. Without it, signatures would be silently left out.
-        RegistryError::Status { status, .. } if status.starts_with("408") => false,
-        RegistryError::Status { status, .. } if status.starts_with("429") => false,
-        RegistryError::Status { status, .. } => {
+        RegistryAccessError::Status { status, .. } if status.starts_with("408") => false,
+        RegistryAccessError::Status { status, .. } if status.starts_with("429") => false,
+        RegistryAccessError::Status { status, .. } => {
             status.starts_with('4') || status.starts_with("501")
         }
         _ => false,
     }
 }
 
-fn parse_list(bytes: &[u8], location: String) -> Result<Vec<Referrer>, RegistryError> {
+fn parse_list(bytes: &[u8], location: String) -> Result<Vec<Referrer>, RegistryAccessError> {
     let read: Result<ReferrersPage, _> = entrance::from_slice(bytes);
-    let list = read.map_err(|error| RegistryError::Manifest {
+    let list = read.map_err(|error| RegistryAccessError::Manifest {
         location,
         source: RegistryManifestError::Malformed {
             why: error.to_string(),

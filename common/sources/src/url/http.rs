@@ -8,13 +8,17 @@ use super::last_answer::LastAnswer;
 use super::{FetchedDocument, UrlError, is_archive, redact_url};
 use crate::credentials::{Credentials, CredentialsError, Proof};
 use crate::http::{Http, HttpError, ReceivedResponse, Redirects, bound};
-use crate::{Access, host};
+use crate::{SourceAccess, host};
 
 /// The type of Secret that can be used for a URL.
 const WANTED: &str = "kubernetes.io/basic-auth";
 
 /// Fetches a URL with at most `limit` bytes.
-pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<FetchedDocument, UrlError> {
+pub async fn get(
+    url: Url,
+    limit: u64,
+    access: &SourceAccess<'_>,
+) -> Result<FetchedDocument, UrlError> {
     let location = redact_url(&url);
     let secret = access.credentials.map(|credentials| &*credentials.secret);
     let known = LastAnswer::load(url.as_str(), &access.reader(None), access);
@@ -68,7 +72,7 @@ async fn receive(
     basic: Option<(&str, &str)>,
     limit: u64,
     known: &LastAnswer<'_>,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<ReceivedResponse, HttpError> {
     // An archive is compressed already, and some servers would declare that as the encoding of the response.
     let http = Http::new(

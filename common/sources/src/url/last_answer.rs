@@ -4,8 +4,8 @@ use common::manifest::digest::sha256_trimmed;
 use reqwest::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use url::Url;
 
-use crate::Access;
-use crate::cache::{Cache, CacheNote};
+use crate::SourceAccess;
+use crate::cache::{CacheNote, SourceCache};
 use crate::http::{CacheCondition, hash_url};
 
 use super::{FetchedDocument, UrlError};
@@ -13,14 +13,14 @@ use super::{FetchedDocument, UrlError};
 /// The last response for one URL to one reader. Content that one Secret may read is not returned to other
 /// readers.
 pub struct LastAnswer<'a> {
-    cache: &'a Cache,
+    cache: &'a SourceCache,
     key: String,
     last: Option<(CacheNote, Vec<u8>)>,
 }
 
 impl<'a> LastAnswer<'a> {
     /// Reads the last response from the cache; `identity` identifies the reader.
-    pub fn load(url: &str, identity: &str, access: &Access<'a>) -> Self {
+    pub fn load(url: &str, identity: &str, access: &SourceAccess<'a>) -> Self {
         let key = format!("{url}\n{identity}");
         let last = || access.cache.lookup("url", &key);
         let then = access

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::last_answer::LastAnswer;
 use super::{FetchedDocument, UrlError, redact_url, size_limit};
-use crate::Access;
+use crate::SourceAccess;
 use crate::http::bound::{self, ContentTooLarge};
 use crate::http::{Http, HttpError, RefusedAddress, retry};
 pub use options::StoreKind;
@@ -26,7 +26,7 @@ use service::Connector;
 pub async fn get(
     kind: StoreKind,
     url: &Url,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<FetchedDocument, UrlError> {
     let location = redact_url(url);
     let options = StoreOptions::load(kind, url, access)?;
@@ -132,7 +132,7 @@ macro_rules! configured {
 fn store(
     kind: StoreKind,
     url: &Url,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
     options: &StoreOptions,
 ) -> Result<Box<dyn ObjectStore>, UrlError> {
     let http = Http::new(access.credentials, options.addresses, false);

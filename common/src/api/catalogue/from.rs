@@ -51,7 +51,7 @@ pub struct MergedFrom {
 impl CatalogueFrom {
     /// Creates the origin for a file by URL, without credentials.
     #[must_use]
-    pub fn of_url(location: &str) -> Self {
+    pub fn from_url(location: &str) -> Self {
         Self {
             url: Some(UrlSource {
                 manifest: location.to_owned(),
@@ -63,7 +63,7 @@ impl CatalogueFrom {
 
     /// Returns the file as a source of manifests.
     #[must_use]
-    pub fn source(&self) -> Source {
+    pub fn to_source(&self) -> Source {
         Source {
             git: self.git.clone(),
             docker: self.docker.clone(),
@@ -74,8 +74,8 @@ impl CatalogueFrom {
 
     /// Returns the file as a source, at `revision` if the catalogue is by reference, whatever the branch or tag is now.
     #[must_use]
-    pub fn pinned(&self) -> Source {
-        let mut source = self.source();
+    pub fn to_pinned_source(&self) -> Source {
+        let mut source = self.to_source();
         let Some(revision) = &self.revision else {
             return source;
         };
@@ -86,14 +86,14 @@ impl CatalogueFrom {
             });
         }
         if let Some(docker) = &mut source.docker {
-            docker.image = at_digest(&docker.image, revision);
+            docker.image = with_digest(&docker.image, revision);
         }
         source
     }
 }
 
 /// Returns the image with a digest instead of its tag: `HOST:PORT/NAME@DIGEST`.
-pub fn at_digest(image: &str, digest: &str) -> String {
+pub fn with_digest(image: &str, digest: &str) -> String {
     let name = image.split('@').next().unwrap_or(image);
     let name = match name.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => name,

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, CatalogueFrom,
 };
-use crate::api::stored::{Fields, kept};
-use crate::entrance::{self, MAX_STORED_DEPTH, Unreadable};
+use crate::api::stored::{RawFields, read_fields};
+use crate::entrance::{self, MAX_STORED_DEPTH, UnreadableField};
 
 /// The maximum number of entries of which the names are read: an entry takes more than 15 bytes, and an object at most 1.5 MiB.
 const MOST_NAMES: usize = 100_000;
@@ -24,10 +24,10 @@ impl AddonCatalogue {
             Ok(catalogue) => return Ok(catalogue),
             Err(error) => error,
         };
-        let mut named = Self::names(text)?;
-        named.spec.unreadable = Some(Unreadable {
+        let mut named = Self::read_names(text)?;
+        named.spec.unreadable = Some(UnreadableField {
             field: "spec",
-            why: entrance::reason(text.as_bytes(), &error, MAX_STORED_DEPTH),
+            why: entrance::describe_refusal(text.as_bytes(), &error, MAX_STORED_DEPTH),
         });
         Ok(named)
     }
@@ -36,53 +36,53 @@ impl AddonCatalogue {
     ///
     /// # Errors
     /// A field has the wrong type, or there are more entries than any API server stores.
-    pub fn names(text: &str) -> Result<Self, Error> {
+    pub fn read_names(text: &str) -> Result<Self, Error> {
         #[derive(Deserialize)]
-        struct Specified<'a> {
+        struct RawSpec<'a> {
             #[serde(default, borrow)]
             spec: Option<&'a RawValue>,
         }
         #[derive(Deserialize)]
-        struct Object<'a> {
+        struct CatalogueOutline<'a> {
             #[serde(borrow)]
-            metadata: Fields<'a>,
+            metadata: RawFields<'a>,
             #[serde(default)]
-            spec: Spec,
+            spec: SpecOutline,
         }
         #[derive(Default, Deserialize)]
-        struct Spec {
+        struct SpecOutline {
             #[serde(default)]
             class: CatalogueClass,
             #[serde(default)]
-            from: From,
+            from: DigestOutline,
             #[serde(default)]
-            addons: Vec<Named>,
+            addons: Vec<AddonOutline>,
         }
         #[derive(Default, Deserialize)]
-        struct From {
+        struct DigestOutline {
             #[serde(default)]
             digest: Option<String>,
         }
         #[derive(Deserialize)]
-        struct Named {
+        struct AddonOutline {
             name: String,
             #[serde(default)]
-            versions: Vec<Version>,
+            versions: Vec<VersionOutline>,
         }
         #[derive(Deserialize)]
-        struct Version {
+        struct VersionOutline {
             #[serde(default)]
             version: String,
             #[serde(default)]
             id: String,
         }
-        let Specified { spec } = entrance::outline(text.as_bytes())?;
-        let listed = spec.map_or(Ok(0), |spec| AddonCatalogueSpec::listed(spec.get()))?;
+        let RawSpec { spec } = entrance::read_outline(text.as_bytes())?;
+        let listed = spec.map_or(Ok(0), |spec| AddonCatalogueSpec::count_entries(spec.get()))?;
         if listed > MOST_NAMES {
             return Err(Error::custom("too many entries"));
         }
-        let object: Object<'_> = entrance::outline(text.as_bytes())?;
-        let version = |Version { version, id }| AddonVersion {
+        let object: CatalogueOutline<'_> = entrance::read_outline(text.as_bytes())?;
+        let version = |VersionOutline { version, id }| AddonVersion {
             version,
             id,
             ..AddonVersion::default()
@@ -93,7 +93,7 @@ impl AddonCatalogue {
             ..Addon::default()
         });
         Ok(Self {
-            metadata: kept(&object.metadata, |field| field != "managedFields")?,
+            metadata: read_fields(&object.metadata, |field| field != "managedFields")?,
             spec: AddonCatalogueSpec {
                 class: object.spec.class,
                 from: object.spec.from.digest.map(|digest| CatalogueFrom {
@@ -113,18 +113,18 @@ impl AddonCatalogueSpec {
     ///
     /// # Errors
     /// The text is not a spec.
-    pub fn listed(text: &str) -> Result<usize, Error> {
+    pub fn count_entries(text: &str) -> Result<usize, Error> {
         #[derive(Deserialize)]
-        struct Spec {
+        struct SpecCount {
             #[serde(default)]
-            addons: Vec<Counted>,
+            addons: Vec<VersionCount>,
         }
         #[derive(Deserialize)]
-        struct Counted {
+        struct VersionCount {
             #[serde(default)]
             versions: Vec<IgnoredAny>,
         }
-        let spec: Spec = entrance::outline(text.as_bytes())?;
+        let spec: SpecCount = entrance::read_outline(text.as_bytes())?;
         let addons = spec.addons.iter();
         Ok(addons.map(|addon| addon.versions.len().max(1)).sum())
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
     .message("requiredResourceTypes cannot be used with method helm"))]
 #[x_kube(validation = kube::core::Rule::new("self.method == 'helm' || !has(self.helm)")
     .message("helm can only be set with method helm"))]
-pub struct Template {
+pub struct AddonTemplate {
     /// The rendering method.
     #[serde(default)]
     pub method: Method,

@@ -10,7 +10,7 @@ use crate::api::conditions::{self, MANAGED_ELSEWHERE, NEEDS_CONFIRMATION, STALLE
 /// An attempt to plan an installation. It is removed when it ends, so one that remains was killed with its process (semantics 20.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Attempt {
+pub struct PlanningAttempt {
     /// Generation of the record that is planned.
     pub generation: i64,
     /// Number of attempts at this generation that have not ended, including this one.
@@ -22,7 +22,7 @@ pub struct Attempt {
     pub started_at: Time,
 }
 
-impl Attempt {
+impl PlanningAttempt {
     /// The number of attempts that may be killed with their process. After that, the installation is not planned again.
     pub const MOST: u32 = 2;
 }
@@ -48,7 +48,7 @@ impl AddonInstallation {
             .as_ref()
             .map(|status| status.conditions.as_slice());
         let is_raised = |r#type: &str| {
-            let raised = conditions::raised(all.unwrap_or_default(), r#type);
+            let raised = conditions::find_raised(all.unwrap_or_default(), r#type);
             raised.is_some_and(|it| it.observed_generation == self.metadata.generation)
         };
         self.is_observed() == Some(true)
@@ -82,7 +82,7 @@ mod tests {
             (3, 2, "ours", 1),
             (3, 1, "ours", 0),
         ] {
-            let attempt = Attempt {
+            let attempt = PlanningAttempt {
                 generation,
                 number,
                 process: process.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::AddonInstallation;
 use crate::api::names::InstallationName;
-use crate::entrance::Unreadable;
+use crate::entrance::UnreadableField;
 
 /// The format that this release reads and writes.
 pub const FORMAT: u32 = 1;
@@ -32,7 +32,7 @@ pub enum RecordError {
         /// The name of the installation.
         installation: InstallationName,
         /// The part that cannot be read, and the reason.
-        unreadable: Unreadable,
+        unreadable: UnreadableField,
     },
 }
 
@@ -43,7 +43,7 @@ pub enum RecordError {
 pub fn check(record: &AddonInstallation) -> Result<(), RecordError> {
     check_status(record)?;
     match &record.spec.unreadable {
-        Some(unreadable) => Err(refused(record, unreadable)),
+        Some(unreadable) => Err(unreadable_error(record, unreadable)),
         None => Ok(()),
     }
 }
@@ -56,7 +56,7 @@ pub fn check(record: &AddonInstallation) -> Result<(), RecordError> {
 pub fn check_status(record: &AddonInstallation) -> Result<(), RecordError> {
     let unreadable = record.spec.unreadable.as_ref();
     if let Some(unreadable) = unreadable.filter(|one| one.field == AddonInstallation::STATUS) {
-        return Err(refused(record, unreadable));
+        return Err(unreadable_error(record, unreadable));
     }
     let status = record.status.as_ref();
     let format = status.and_then(|status| status.format).unwrap_or(FORMAT);
@@ -64,19 +64,19 @@ pub fn check_status(record: &AddonInstallation) -> Result<(), RecordError> {
         return Ok(());
     }
     Err(RecordError::Newer(NewerFormat {
-        installation: name(record),
+        installation: record_name(record),
         format,
     }))
 }
 
-fn refused(record: &AddonInstallation, unreadable: &Unreadable) -> RecordError {
+fn unreadable_error(record: &AddonInstallation, unreadable: &UnreadableField) -> RecordError {
     RecordError::Unreadable {
-        installation: name(record),
+        installation: record_name(record),
         unreadable: unreadable.clone(),
     }
 }
 
-fn name(record: &AddonInstallation) -> InstallationName {
+fn record_name(record: &AddonInstallation) -> InstallationName {
     let metadata = &record.metadata;
     InstallationName {
         namespace: metadata.namespace.clone().unwrap_or_default(),
@@ -116,7 +116,7 @@ mod tests {
     fn what_cannot_be_read_is_uninstalled_at_most() {
         for (field, may_be_uninstalled) in [("spec.values", true), ("status", false)] {
             let mut record = record(&json!({}));
-            record.spec.unreadable = Some(Unreadable {
+            record.spec.unreadable = Some(UnreadableField {
                 field,
                 why: "why".to_owned(),
             });

@@ -114,7 +114,7 @@ impl InventoryObject {
 
     /// Records the state of a live object after an apply: the fields that the installation owns or, if the server does not name
     /// owners, the generation or resourceVersion.
-    pub fn see(&mut self, live: &LiveState<'_>) {
+    pub fn record_live_state(&mut self, live: &LiveState<'_>) {
         live.uid.clone_into(&mut self.uid);
         self.fields = Some(live.fields.to_owned()).filter(|fields| !fields.is_empty());
         let has_no_fields = self.fields.is_none();
@@ -125,7 +125,7 @@ impl InventoryObject {
 
     /// Clears the recorded state before an operation writes the object. If the operation is interrupted, the object counts as edited,
     /// because our own write changes values but not the ownership of fields (semantics 12.5).
-    pub fn expect_write(&mut self) {
+    pub fn clear_live_state(&mut self) {
         if self.is_versioned() {
             self.fields = Some(String::new());
             self.generation = None;
@@ -196,7 +196,7 @@ mod tests {
             let other = LiveState { uid: "v", ..live };
             assert!(recorded.was_edited(&other));
             let mut cut_off = recorded.clone();
-            cut_off.expect_write();
+            cut_off.clear_live_state();
             assert!(cut_off.was_edited(&live) && !cut_off.is_versioned());
         }
     }

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use super::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, DeletionPolicy,
 };
-use crate::api::stored::{Fields, kept, without};
-use crate::entrance::{self, MAX_STORED_DEPTH, Unreadable};
+use crate::api::stored::{RawFields, read_fields, read_without};
+use crate::entrance::{self, MAX_STORED_DEPTH, UnreadableField};
 
 /// The fields of a status that an uninstallation needs.
 const STATUS: [&str; 10] = [
@@ -33,7 +33,7 @@ impl AddonInstallation {
     /// The text is not an object, or its metadata cannot be read.
     pub fn read(text: &str) -> Result<Self, Error> {
         #[derive(Deserialize)]
-        struct Parts<'a> {
+        struct RawInstallation<'a> {
             #[serde(borrow)]
             metadata: &'a RawValue,
             #[serde(borrow)]
@@ -41,17 +41,17 @@ impl AddonInstallation {
             #[serde(default, borrow)]
             status: Option<&'a RawValue>,
         }
-        let parts: Parts<'_> = entrance::outline(text.as_bytes())?;
+        let parts: RawInstallation<'_> = entrance::read_outline(text.as_bytes())?;
         let mut spec = AddonInstallationSpec::read(parts.spec.get());
         let (metadata, unread) =
-            without::<ObjectMeta>(parts.metadata, "metadata.managedFields", |field| {
+            read_without::<ObjectMeta>(parts.metadata, "metadata.managedFields", |field| {
                 field != "managedFields"
             })?;
         spec.unreadable = spec.unreadable.or(unread);
         let status = match parts.status {
             None => None,
             Some(status) => {
-                let read = without::<AddonInstallationStatus>(status, "status.*", |field| {
+                let read = read_without::<AddonInstallationStatus>(status, "status.*", |field| {
                     STATUS.contains(&field)
                 });
                 match read {
@@ -60,9 +60,9 @@ impl AddonInstallation {
                         Some(status)
                     }
                     Err(error) => {
-                        spec.unreadable = Some(Unreadable {
+                        spec.unreadable = Some(UnreadableField {
                             field: Self::STATUS,
-                            why: entrance::reason(
+                            why: entrance::describe_refusal(
                                 status.get().as_bytes(),
                                 &error,
                                 MAX_STORED_DEPTH,
@@ -89,63 +89,67 @@ impl AddonInstallationSpec {
     /// uninstallations need, and sets all others to their defaults. `unreadable` says so.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        if let Some(spec) = Self::without_large_values(text) {
+        if let Some(spec) = Self::read_without_large_values(text) {
             return spec;
         }
         let error = match entrance::from_str(text) {
             Ok(spec) => return spec,
             Err(error) => error,
         };
-        let fields: Fields<'_> = entrance::outline(text.as_bytes()).unwrap_or_default();
+        let fields: RawFields<'_> = entrance::read_outline(text.as_bytes()).unwrap_or_default();
         if let Some(values) = fields.get("values") {
             let checked = entrance::from_str::<serde_json::Value>(values.get());
             if let Err(error) = checked
-                && let Ok(spec) = kept(&fields, |field| field != "values")
+                && let Ok(spec) = read_fields(&fields, |field| field != "values")
             {
                 return Self {
-                    unreadable: Some(Unreadable {
+                    unreadable: Some(UnreadableField {
                         field: "spec.values",
-                        why: entrance::reason(values.get().as_bytes(), &error, MAX_STORED_DEPTH),
+                        why: entrance::describe_refusal(
+                            values.get().as_bytes(),
+                            &error,
+                            MAX_STORED_DEPTH,
+                        ),
                     }),
                     ..spec
                 };
             }
         }
         Self {
-            unreadable: Some(Unreadable {
+            unreadable: Some(UnreadableField {
                 field: "spec",
-                why: entrance::reason(text.as_bytes(), &error, MAX_STORED_DEPTH),
+                why: entrance::describe_refusal(text.as_bytes(), &error, MAX_STORED_DEPTH),
             }),
-            ..guarded(&fields)
+            ..read_guarded_spec(&fields)
         }
     }
 
     /// Leaves out values that are too large without reading them, because a list may contain many such records.
-    fn without_large_values(text: &str) -> Option<Self> {
+    fn read_without_large_values(text: &str) -> Option<Self> {
         entrance::check_values(text).err()?;
-        let fields: Fields<'_> = entrance::outline(text.as_bytes()).ok()?;
+        let fields: RawFields<'_> = entrance::read_outline(text.as_bytes()).ok()?;
         let refused = entrance::check_values(fields.get("values")?.get()).err()?;
-        let spec = kept(&fields, |field| field != "values");
+        let spec = read_fields(&fields, |field| field != "values");
         Some(Self {
-            unreadable: Some(Unreadable {
+            unreadable: Some(UnreadableField {
                 field: "spec.values",
                 why: refused.to_string(),
             }),
-            ..spec.unwrap_or_else(|_| guarded(&fields))
+            ..spec.unwrap_or_else(|_| read_guarded_spec(&fields))
         })
     }
 }
 
 /// Reads only the fields of a spec that guards and uninstallations need. If it is not known whether objects are deleted with it, they
 /// stay.
-fn guarded(fields: &Fields<'_>) -> AddonInstallationSpec {
-    let text = |fields: &Fields<'_>, name: &str| -> Option<String> {
-        entrance::outline(fields.get(name)?.get().as_bytes()).ok()
+fn read_guarded_spec(fields: &RawFields<'_>) -> AddonInstallationSpec {
+    let text = |fields: &RawFields<'_>, name: &str| -> Option<String> {
+        entrance::read_outline(fields.get(name)?.get().as_bytes()).ok()
     };
     let is_true = |name: &str| fields.get(name).is_some_and(|raw| raw.get() == "true");
     let reference = fields.get("addonRef").map(|raw| raw.get().as_bytes());
-    let reference: Fields<'_> = reference
-        .and_then(|reference| entrance::outline(reference).ok())
+    let reference: RawFields<'_> = reference
+        .and_then(|reference| entrance::read_outline(reference).ok())
         .unwrap_or_default();
     let of_reference = |name: &str| text(&reference, name);
     let policy = fields.get("deletionPolicy").map(|raw| raw.get().as_bytes());
@@ -167,7 +171,7 @@ fn guarded(fields: &Fields<'_>) -> AddonInstallationSpec {
             .then(|| text(fields, "serviceAccountName").unwrap_or_default()),
         suspend: is_true("suspend"),
         deletion_policy: policy.map_or(DeletionPolicy::Delete, |policy| {
-            entrance::outline(policy).unwrap_or(DeletionPolicy::Orphan)
+            entrance::read_outline(policy).unwrap_or(DeletionPolicy::Orphan)
         }),
         ..AddonInstallationSpec::default()
     }

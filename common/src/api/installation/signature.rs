@@ -34,7 +34,7 @@ impl Signature {
 
     /// Creates the signature of content that the catalogue itself pins. `hash` is its sha256 in hex.
     #[must_use]
-    pub fn of_hash(hash: &str) -> Self {
+    pub fn from_hash(hash: &str) -> Self {
         Self {
             digest: format!("sha256:{}", hash.to_ascii_lowercase()),
             method: Self::HASH.to_owned(),

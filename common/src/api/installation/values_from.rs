@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A source of values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ValuesFrom {
+pub struct ValuesFromSource {
     /// A key of a Secret in the installation's namespace; its text is YAML.
     pub secret_key_ref: SecretKeyRef,
 }

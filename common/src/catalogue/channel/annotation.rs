@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::Entry;
-use crate::catalogue::replaces::Recorded;
+use crate::catalogue::CatalogueEntry;
+use crate::catalogue::replaces::ReplacementKey;
 use crate::entrance;
 
 /// The prefix of the annotation key, before the name of the add-on.
@@ -34,7 +34,7 @@ pub struct ChannelVersion {
 /// An annotation that cannot be read. kops treats the add-on as not installed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the annotation {key} is not JSON of kops: {why}")]
-pub struct AnnotationError {
+pub struct KopsAnnotationError {
     /// The key of the annotation.
     pub key: String,
     /// What is wrong.
@@ -43,13 +43,13 @@ pub struct AnnotationError {
 
 /// Returns the annotation key of an add-on.
 #[must_use]
-pub fn key(addon: &str) -> String {
+pub fn annotation_key(addon: &str) -> String {
     format!("{PREFIX}{addon}")
 }
 
 /// Returns the add-on of an annotation key, or `None` for any other annotation.
 #[must_use]
-pub fn addon(key: &str) -> Option<&str> {
+pub fn parse_annotation_key(key: &str) -> Option<&str> {
     key.strip_prefix(PREFIX).filter(|name| !name.is_empty())
 }
 
@@ -58,9 +58,9 @@ impl ChannelVersion {
     ///
     /// # Errors
     /// [`AnnotationError`]: it is not a JSON object, or a key has another type than kops writes.
-    pub fn parse(addon: &str, text: &str) -> Result<Self, AnnotationError> {
-        let error = |why: String| AnnotationError {
-            key: key(addon),
+    pub fn parse(addon: &str, text: &str) -> Result<Self, KopsAnnotationError> {
+        let error = |why: String| KopsAnnotationError {
+            key: annotation_key(addon),
             why,
         };
         let fields: Map<String, Value> =
@@ -93,7 +93,7 @@ impl ChannelVersion {
     /// Returns the annotation for the installed `entry` of the index `channel`. The hash is copied verbatim from the index, because
     /// kops' tool would update the add-on for any other text. The version is for tools from before kops 1.22.
     #[must_use]
-    pub fn of(entry: &Entry, channel: &str, before: Option<&Self>) -> Self {
+    pub fn from_entry(entry: &CatalogueEntry, channel: &str, before: Option<&Self>) -> Self {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Self {
             version: some(&entry.version.version),
@@ -109,8 +109,8 @@ impl ChannelVersion {
 
     /// Returns the fields that the replacement rules compare.
     #[must_use]
-    pub fn recorded(&self) -> Recorded<'_> {
-        Recorded {
+    pub fn replacement_key(&self) -> ReplacementKey<'_> {
+        ReplacementKey {
             version: self.version.as_deref(),
             id: self.id.as_deref(),
             manifest_hash: self.manifest_hash.as_deref(),
@@ -120,7 +120,7 @@ impl ChannelVersion {
 
     /// Returns the text of the annotation, with the keys in kops' order.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let generation = (self.system_generation > 0).then(|| json!(self.system_generation));
         let text = |text: &Option<String>| text.as_ref().map(|text| json!(text));
         let ours = [
@@ -158,7 +158,7 @@ mod tests {
             "{}",
         ] {
             let read = ChannelVersion::parse("a", text).unwrap();
-            assert_eq!(read.text(), text);
+            assert_eq!(read.to_text(), text);
         }
         let spaced =
             ChannelVersion::parse("test", r#"{"manifestHash":"h","systemGeneration": 1}"#).unwrap();
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn the_key_names_the_add_on() {
         assert_eq!(
-            key("coredns.addons.k8s.io"),
+            annotation_key("coredns.addons.k8s.io"),
             "addons.k8s.io/coredns.addons.k8s.io"
         );
         for (key, expected) in [
@@ -202,7 +202,7 @@ mod tests {
             ("addons.k8s.io/", None),
             ("x.addons.k8s.io/a", None),
         ] {
-            assert_eq!(addon(key), expected);
+            assert_eq!(parse_annotation_key(key), expected);
         }
     }
 }

@@ -59,16 +59,16 @@ pub(super) fn read(
     let map = match value {
         Value::Object(map) => map,
         Value::Null => return Err(EntryProblem::Empty),
-        _ => return Err(wrong_type("the list item", "a map")),
+        _ => return Err(type_error("the list item", "a map")),
     };
-    let name = text(map, "name")?.unwrap_or_else(|| default_name.to_owned());
+    let name = read_text(map, "name")?.unwrap_or_else(|| default_name.to_owned());
     check_name(&name)?;
-    let manifest = text(map, "manifest")?.ok_or(EntryProblem::NoManifest)?;
-    let version = text(map, "version")?.unwrap_or_default();
+    let manifest = read_text(map, "manifest")?.ok_or(EntryProblem::NoManifest)?;
+    let version = read_text(map, "version")?.unwrap_or_default();
     if !version.is_empty() {
         tolerant::parse(&version).map_err(EntryProblem::Version)?;
     }
-    let kubernetes_version = text(map, "kubernetesVersion")?;
+    let kubernetes_version = read_text(map, "kubernetesVersion")?;
     if let Some(Err(error)) = kubernetes_version.as_deref().map(Range::parse) {
         warnings.push(format!(
             "{place}: it fits no cluster, as its kubernetesVersion cannot be read: {error}"
@@ -76,8 +76,10 @@ pub(super) fn read(
     }
     let version = AddonVersion {
         version,
-        id: text(map, "id")?.unwrap_or_default(),
-        default_namespace: Some(text(map, "namespace")?.unwrap_or(DEFAULT_NAMESPACE.to_owned())),
+        id: read_text(map, "id")?.unwrap_or_default(),
+        default_namespace: Some(
+            read_text(map, "namespace")?.unwrap_or(DEFAULT_NAMESPACE.to_owned()),
+        ),
         source: Source {
             url: Some(UrlSource {
                 manifest,
@@ -85,15 +87,15 @@ pub(super) fn read(
             }),
             ..Source::default()
         },
-        manifest_hash: text(map, "manifestHash")?,
+        manifest_hash: read_text(map, "manifestHash")?,
         constraints: Constraints {
             kubernetes_version,
             ..Constraints::default()
         },
-        selector: typed::<BTreeMap<String, String>>(map, "selector", "a map of labels")?,
-        prune: typed::<PruneSpec>(map, "prune", "a map with kinds, each with its kind")?,
-        needs_rolling_update: text(map, "needsRollingUpdate")?,
-        needs_pki: typed(map, "needsPKI", "true or false")?.unwrap_or_default(),
+        selector: read_typed::<BTreeMap<String, String>>(map, "selector", "a map of labels")?,
+        prune: read_typed::<PruneSpec>(map, "prune", "a map with kinds, each with its kind")?,
+        needs_rolling_update: read_text(map, "needsRollingUpdate")?,
+        needs_pki: read_typed(map, "needsPKI", "true or false")?.unwrap_or_default(),
         ..AddonVersion::default()
     };
     Ok((name, version))
@@ -117,15 +119,18 @@ fn check_name(name: &str) -> Result<(), EntryProblem> {
 }
 
 /// Returns a text field. An empty one counts as missing.
-fn text(map: &Map<String, Value>, field: &'static str) -> Result<Option<String>, EntryProblem> {
+fn read_text(
+    map: &Map<String, Value>,
+    field: &'static str,
+) -> Result<Option<String>, EntryProblem> {
     match map.get(field) {
         None => Ok(None),
         Some(Value::String(text)) => Ok((!text.is_empty()).then(|| text.clone())),
-        Some(_) => Err(wrong_type(field, "text")),
+        Some(_) => Err(type_error(field, "text")),
     }
 }
 
-fn typed<T: DeserializeOwned>(
+fn read_typed<T: DeserializeOwned>(
     map: &Map<String, Value>,
     field: &'static str,
     expected: &'static str,
@@ -133,10 +138,10 @@ fn typed<T: DeserializeOwned>(
     let Some(value) = map.get(field) else {
         return Ok(None);
     };
-    let read = T::deserialize(value).map_err(|_| wrong_type(field, expected))?;
+    let read = T::deserialize(value).map_err(|_| type_error(field, expected))?;
     Ok(Some(read))
 }
 
-fn wrong_type(field: &'static str, expected: &'static str) -> EntryProblem {
+fn type_error(field: &'static str, expected: &'static str) -> EntryProblem {
     EntryProblem::Type { field, expected }
 }

@@ -27,7 +27,7 @@ pub fn resolve_manifest(base: &str, manifest: &str) -> Result<String, LocationEr
         return Ok(manifest.to_owned());
     }
     if !has_scheme(base) {
-        return Ok(beside(base, manifest));
+        return Ok(resolve_path(base, manifest));
     }
     let url = Url::parse(base).and_then(|base| base.join(manifest));
     match url {
@@ -49,7 +49,7 @@ fn has_scheme(location: &str) -> bool {
 }
 
 /// Returns the path `manifest`, relative to the folder of the file `base`, without `.` and, where possible, without `..`.
-fn beside(base: &str, manifest: &str) -> String {
+fn resolve_path(base: &str, manifest: &str) -> String {
     let folder = match base.rsplit_once('/') {
         Some((folder, _)) if !manifest.starts_with('/') => format!("{folder}/"),
         _ => String::new(),

@@ -42,11 +42,18 @@ pub(super) fn is_index(root: &Map<String, Value>) -> bool {
 }
 
 /// Normalises the root. A warning names each field that was misspelt.
-pub(super) fn map(root: Map<String, Value>, warnings: &mut Vec<String>) -> Map<String, Value> {
-    fields(root, "", warnings)
+pub(super) fn normalize(
+    root: Map<String, Value>,
+    warnings: &mut Vec<String>,
+) -> Map<String, Value> {
+    normalize_fields(root, "", warnings)
 }
 
-fn fields(map: Map<String, Value>, path: &str, warnings: &mut Vec<String>) -> Map<String, Value> {
+fn normalize_fields(
+    map: Map<String, Value>,
+    path: &str,
+    warnings: &mut Vec<String>,
+) -> Map<String, Value> {
     let mut normal = Map::new();
     for (key, value) in map {
         if value.is_null() {
@@ -63,7 +70,7 @@ fn fields(map: Map<String, Value>, path: &str, warnings: &mut Vec<String>) -> Ma
         }
         let value = match value {
             Value::Bool(_) if name == NEEDS_PKI => value,
-            value => normal_value(value, &at, warnings),
+            value => normalize_value(value, &at, warnings),
         };
         // If both spellings occur, the correct one counts.
         if name == key || !normal.contains_key(name) {
@@ -73,13 +80,13 @@ fn fields(map: Map<String, Value>, path: &str, warnings: &mut Vec<String>) -> Ma
     normal
 }
 
-fn normal_value(value: Value, path: &str, warnings: &mut Vec<String>) -> Value {
+fn normalize_value(value: Value, path: &str, warnings: &mut Vec<String>) -> Value {
     match value {
-        Value::Object(map) => Value::Object(fields(map, path, warnings)),
+        Value::Object(map) => Value::Object(normalize_fields(map, path, warnings)),
         Value::Array(items) => {
             let items = items.into_iter().enumerate();
             let items =
-                items.map(|(i, item)| normal_value(item, &format!("{path}[{i}]"), warnings));
+                items.map(|(i, item)| normalize_value(item, &format!("{path}[{i}]"), warnings));
             Value::Array(items.collect())
         }
         Value::Number(_) | Value::Bool(_) => Value::String(value.to_string()),

@@ -4,7 +4,7 @@ use super::*;
 
 const LOCATION: &str = "https://example.com/addons/addon.yaml";
 
-fn read(text: &str) -> Channel {
+fn read(text: &str) -> KopsIndex {
     parse(text.as_bytes(), LOCATION).unwrap()
 }
 

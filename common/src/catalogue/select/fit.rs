@@ -2,7 +2,7 @@
 
 use semver::{Prerelease, Version};
 
-use super::{ClusterFacts, Reason};
+use super::{ClusterVersions, RejectionReason};
 use crate::api::catalogue::Constraints;
 use addons_versions::RangeError;
 use addons_versions::constraint::Constraint;
@@ -13,7 +13,7 @@ use addons_versions::range::Range;
 /// Every constraint must match. A missing or empty constraint matches, and so does an unknown version. The pre-release of the
 /// cluster's version is dropped. A range that cannot be read excludes every cluster.
 #[must_use]
-pub fn misfit(constraints: &Constraints, facts: &ClusterFacts) -> Option<Reason> {
+pub fn find_misfit(constraints: &Constraints, facts: &ClusterVersions) -> Option<RejectionReason> {
     let blang = |text: &str, version: Option<&Version>| {
         let range = Range::parse(text)?;
         Ok(version.is_none_or(|version| range.matches(version)))
@@ -28,17 +28,17 @@ pub fn misfit(constraints: &Constraints, facts: &ClusterFacts) -> Option<Reason>
         kkp_version,
     } = constraints;
     let (kubernetes, kkp) = (&facts.kubernetes, &facts.kkp);
-    judge("kubernetesVersion", kubernetes_version, kubernetes, blang)
-        .or_else(|| judge("k8sVersion", k8s_version, kubernetes, masterminds))
-        .or_else(|| judge("kkpVersion", kkp_version, kkp, masterminds))
+    check_range("kubernetesVersion", kubernetes_version, kubernetes, blang)
+        .or_else(|| check_range("k8sVersion", k8s_version, kubernetes, masterminds))
+        .or_else(|| check_range("kkpVersion", kkp_version, kkp, masterminds))
 }
 
-fn judge(
+fn check_range(
     field: &'static str,
     range: &Option<String>,
     version: &Option<Version>,
     fits: impl Fn(&str, Option<&Version>) -> Result<bool, RangeError>,
-) -> Option<Reason> {
+) -> Option<RejectionReason> {
     let range = range.as_deref().filter(|range| !range.trim().is_empty())?;
     let version = version.clone().map(|version| Version {
         pre: Prerelease::EMPTY,
@@ -46,14 +46,14 @@ fn judge(
     });
     match fits(range, version.as_ref()) {
         Ok(true) => None,
-        Ok(false) => Some(Reason::DoesNotMatch {
+        Ok(false) => Some(RejectionReason::DoesNotMatch {
             field,
             range: range.to_owned(),
             version: version
                 .map(|version| version.to_string())
                 .unwrap_or_default(),
         }),
-        Err(error) => Some(Reason::UnreadableRange {
+        Err(error) => Some(RejectionReason::UnreadableRange {
             field,
             range: range.to_owned(),
             error: error.to_string(),

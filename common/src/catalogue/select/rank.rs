@@ -6,7 +6,7 @@ use addons_versions::tolerant;
 
 /// How new an entry is. Build metadata does not count (semantics 2.1), so entries can have equal ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(super) enum EntryRank {
     /// The entry has no version.
     Unversioned,
     /// The version cannot be read. It never replaces a readable one.
@@ -15,8 +15,8 @@ pub(super) enum Rank {
     Versioned(Version),
 }
 
-impl Rank {
-    pub(super) fn of(version: &str) -> Self {
+impl EntryRank {
+    pub(super) fn new(version: &str) -> Self {
         if version.is_empty() {
             return Self::Unversioned;
         }

@@ -31,32 +31,32 @@ fn catalogue(rows: &[Row]) -> Catalogue {
         namespace: "kubectl-addons".to_owned(),
         name: "main".to_owned(),
     };
-    Catalogue::of_spec(&spec, origin)
+    Catalogue::from_spec(&spec, origin)
 }
 
-fn facts(kubernetes: &str) -> ClusterFacts {
-    ClusterFacts {
+fn facts(kubernetes: &str) -> ClusterVersions {
+    ClusterVersions {
         kubernetes: Some(addons_versions::kubernetes::parse(kubernetes).unwrap()),
         kkp: None,
     }
 }
 
-const ANY: Request<'_> = Request {
+const ANY: EntryRequest<'_> = EntryRequest {
     addon: "a",
     version: None,
     id: None,
     catalogue: None,
 };
 
-fn run(rows: &[Row], request: &Request<'_>, rules: Rules) -> Selection {
+fn run(rows: &[Row], request: &EntryRequest<'_>, rules: SelectionRules) -> Selection {
     select(&catalogue(rows), request, &facts("v1.30.4-eks-1"), rules)
 }
 
 /// What was chosen, and why each other one was not.
 #[track_caller]
-fn check(rows: &[Row], rules: Rules, expect: (Rules, &str), rejections: &[&str]) {
+fn check(rows: &[Row], rules: SelectionRules, expect: (SelectionRules, &str), rejections: &[&str]) {
     let selection = run(rows, &ANY, rules);
-    let name = |entry: &Entry| format!("{}/{}", entry.version.version, entry.version.id);
+    let name = |entry: &CatalogueEntry| format!("{}/{}", entry.version.version, entry.version.id);
     let chosen = selection.chosen.as_ref().map_or("-".to_owned(), name);
     assert_eq!((selection.rules, chosen.as_str()), expect);
     let reasons = selection.rejections.iter();
@@ -76,8 +76,8 @@ fn the_newest_version_that_fits_is_chosen() {
             ("2.1.0", "", "", "^1"),
             ("1.2.0", "", "", ""),
         ],
-        Rules::Auto,
-        (Rules::Documented, "v1.10/x"),
+        SelectionRules::Auto,
+        (SelectionRules::Documented, "v1.10/x"),
         &[
             "2.1.0/: kubernetesVersion \"^1\" cannot be read: \"^1\" has the unknown operator \"^\": \
              kops knows <, <=, >, >=, =, ==, != and !",
@@ -95,7 +95,7 @@ fn unreadable_ranges_and_ties_are_warnings() {
         ("v1", "b", "", ""),
         ("1.0.0+x", "c", "", ""),
     ];
-    let warnings = run(&rows, &ANY, Rules::Auto).warnings;
+    let warnings = run(&rows, &ANY, SelectionRules::Auto).warnings;
     assert_eq!(
         warnings,
         [
@@ -113,24 +113,24 @@ fn of_equal_versions_the_later_entry_wins() {
     let (a, b) = (("1.0.0", "a", "", ""), ("v1", "b", "", ""));
     check(
         &[a, b],
-        Rules::Auto,
-        (Rules::Documented, "v1/b"),
+        SelectionRules::Auto,
+        (SelectionRules::Documented, "v1/b"),
         &["1.0.0/a: the later entry with id b wins"],
     );
     check(
         &[b, a],
-        Rules::Auto,
-        (Rules::Documented, "1.0.0/a"),
+        SelectionRules::Auto,
+        (SelectionRules::Documented, "1.0.0/a"),
         &["v1/b: the later entry with id a wins"],
     );
     let twice = [("1.0.0", "", "g", ""), ("1.0.0", "", "h", "")];
     check(
         &twice,
-        Rules::Auto,
-        (Rules::Documented, "1.0.0/"),
+        SelectionRules::Auto,
+        (SelectionRules::Documented, "1.0.0/"),
         &["1.0.0/: a later entry wins"],
     );
-    let chosen = run(&twice, &ANY, Rules::Auto).chosen.unwrap();
+    let chosen = run(&twice, &ANY, SelectionRules::Auto).chosen.unwrap();
     assert_eq!(chosen.version.manifest_hash.as_deref(), Some("h"));
 }
 
@@ -143,8 +143,8 @@ fn table_t4_merging_is_independent_of_order() {
     for rows in [[low, high], [high, low]] {
         check(
             &rows,
-            Rules::Auto,
-            (Rules::Documented, "1.0.1/k8s-1.18"),
+            SelectionRules::Auto,
+            (SelectionRules::Documented, "1.0.1/k8s-1.18"),
             &["1.0.0/k8s-1.18: 1.0.1 is newer"],
         );
     }
@@ -159,8 +159,8 @@ fn by_the_channels_rules_the_later_entry_wins_where_id_or_hash_differ() {
     ];
     check(
         &rows,
-        Rules::Channels,
-        (Rules::Channels, "1.0.0/b"),
+        SelectionRules::Channels,
+        (SelectionRules::Channels, "1.0.0/b"),
         &[
             "3.0.0/b: an earlier entry with the same id and hash wins",
             "2.0.0/a: the later entry with id b wins",
@@ -170,8 +170,8 @@ fn by_the_channels_rules_the_later_entry_wins_where_id_or_hash_differ() {
     let rows = [("1.1.0", "", "", ""), ("1.4.0", "", "", "")];
     check(
         &rows,
-        Rules::Channels,
-        (Rules::Channels, "1.1.0/"),
+        SelectionRules::Channels,
+        (SelectionRules::Channels, "1.1.0/"),
         &["1.4.0/: an earlier entry with the same id and hash wins"],
     );
 }
@@ -179,25 +179,30 @@ fn by_the_channels_rules_the_later_entry_wins_where_id_or_hash_differ() {
 #[test]
 fn auto_reads_versions_only_where_an_entry_that_fits_has_one() {
     let plain = ("", "a", "h", "");
-    check(&[plain], Rules::Auto, (Rules::Channels, "/a"), &[]);
+    check(
+        &[plain],
+        SelectionRules::Auto,
+        (SelectionRules::Channels, "/a"),
+        &[],
+    );
     let misfit = ("1.0.0", "b", "", "<1.30.0");
     check(
         &[plain, misfit],
-        Rules::Auto,
-        (Rules::Channels, "/a"),
+        SelectionRules::Auto,
+        (SelectionRules::Channels, "/a"),
         &["1.0.0/b: kubernetesVersion <1.30.0 does not match 1.30.4"],
     );
     let versioned = ("0.0.1", "b", "", "");
     check(
         &[versioned, plain],
-        Rules::Auto,
-        (Rules::Documented, "0.0.1/b"),
+        SelectionRules::Auto,
+        (SelectionRules::Documented, "0.0.1/b"),
         &["/a: 0.0.1 is newer"],
     );
     check(
         &[versioned, ("junk", "c", "", "")],
-        Rules::Auto,
-        (Rules::Documented, "0.0.1/b"),
+        SelectionRules::Auto,
+        (SelectionRules::Documented, "0.0.1/b"),
         &["junk/c: 0.0.1 is newer"],
     );
 }
@@ -209,27 +214,27 @@ fn only_what_is_asked_for() {
         ("1.0.0", "b", "", ""),
         ("1.1.0", "b", "", ""),
     ];
-    let chosen = |request: Request<'_>| {
-        let chosen = run(&rows, &request, Rules::Auto).chosen?;
+    let chosen = |request: EntryRequest<'_>| {
+        let chosen = run(&rows, &request, SelectionRules::Auto).chosen?;
         Some(format!("{} {}", chosen.version.version, chosen.version.id))
     };
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
-        chosen(Request {
+        chosen(EntryRequest {
             version: Some("v1"),
             ..ANY
         }),
         some("1.0.0 b")
     );
     assert_eq!(
-        chosen(Request {
+        chosen(EntryRequest {
             id: Some("a"),
             ..ANY
         }),
         some("1.0.0 a")
     );
     assert_eq!(
-        chosen(Request {
+        chosen(EntryRequest {
             version: Some(""),
             catalogue: Some("main"),
             ..ANY
@@ -237,20 +242,20 @@ fn only_what_is_asked_for() {
         some("1.1.0 b")
     );
     assert_eq!(
-        chosen(Request {
+        chosen(EntryRequest {
             catalogue: Some("other"),
             ..ANY
         }),
         None
     );
-    assert_eq!(chosen(Request { addon: "b", ..ANY }), None);
+    assert_eq!(chosen(EntryRequest { addon: "b", ..ANY }), None);
     let rejections = run(
         &rows,
-        &Request {
+        &EntryRequest {
             version: Some("1.1"),
             ..ANY
         },
-        Rules::Auto,
+        SelectionRules::Auto,
     )
     .rejections;
     assert_eq!(
@@ -266,7 +271,7 @@ fn where_nothing_fits_the_newest_entry_says_what_would() {
         ("2.0.0", "", "", ">=1.31.0"),
         ("3.0.0", "", "", "^2"),
     ];
-    let selection = run(&rows, &ANY, Rules::Auto);
+    let selection = run(&rows, &ANY, SelectionRules::Auto);
     assert!(selection.chosen.is_none());
     let newest = selection.newest_misfit().unwrap();
     assert_eq!(newest.entry.version.version, "2.0.0");
@@ -280,11 +285,11 @@ fn where_nothing_fits_the_newest_entry_says_what_would() {
 #[test]
 fn constraints() {
     let version = |text| Some(Version::parse(text).unwrap());
-    let known = ClusterFacts {
+    let known = ClusterVersions {
         kubernetes: version("1.30.0-rc.1"),
         kkp: version("2.31.0-beta.0"),
     };
-    let unknown = ClusterFacts::default();
+    let unknown = ClusterVersions::default();
     let some = |text: &str| Some(text.to_owned());
     let rows = [
         (None, None, None, "-", "-"),
@@ -314,10 +319,11 @@ fn constraints() {
             kkp_version,
         };
         for (facts, expect) in [(&known, with_facts), (&unknown, without)] {
-            let field = match misfit(&constraints, facts) {
+            let field = match find_misfit(&constraints, facts) {
                 None => "-",
                 Some(
-                    Reason::DoesNotMatch { field, .. } | Reason::UnreadableRange { field, .. },
+                    RejectionReason::DoesNotMatch { field, .. }
+                    | RejectionReason::UnreadableRange { field, .. },
                 ) => field,
                 Some(other) => panic!("{other}"),
             };

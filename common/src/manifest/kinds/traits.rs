@@ -9,7 +9,7 @@ use crate::manifest::key::ObjectKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindTraits {
     /// The objects that an operation waits for until they are ready.
-    pub waited: Waited,
+    pub waited: WaitScope,
     /// Set if deleting an object of the kind deletes data or other objects with it. Such objects are pruned only when the user names the
     /// kind, and never recreated (semantics 7.3).
     pub kept: Option<KeptKind>,
@@ -17,7 +17,7 @@ pub struct KindTraits {
 
 /// The objects of a kind that an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitScope {
     /// No objects: they are ready once they exist, or become ready for reasons outside of the cluster.
     Never,
     /// All objects.
@@ -52,12 +52,12 @@ const EXTENSIONS: &str = "apiextensions.k8s.io";
 
 /// A kind: group, kind, objects that are waited for, kept kind. A built-in kind without a row has the [`PLAIN`] traits, any other kind the
 /// [`CUSTOM`] traits.
-type Row = (&'static str, &'static str, Waited, Option<KeptKind>);
+type KindRow = (&'static str, &'static str, WaitScope, Option<KeptKind>);
 
 #[rustfmt::skip]
-const TABLE: [Row; 15] = {
+const TABLE: [KindRow; 15] = {
     use KeptKind::{CustomResourceDefinition, Namespace, PersistentVolume, PersistentVolumeClaim};
-    use Waited::{Always, LoadBalancers, Never};
+    use WaitScope::{Always, LoadBalancers, Never};
     [
         ("apps", "Deployment", Always, None),
         ("apps", "StatefulSet", Always, None),
@@ -82,20 +82,20 @@ const TABLE: [Row; 15] = {
 
 /// Properties of built-in kinds without a row: they are ready once they exist.
 const PLAIN: KindTraits = KindTraits {
-    waited: Waited::Never,
+    waited: WaitScope::Never,
     kept: None,
 };
 
 /// Properties of custom resources. They are waited for, because their controllers report readiness in conditions.
 const CUSTOM: KindTraits = KindTraits {
-    waited: Waited::Always,
+    waited: WaitScope::Always,
     ..PLAIN
 };
 
 impl KindTraits {
     /// Returns the properties of a kind.
     #[must_use]
-    pub fn of(group: &str, kind: &str) -> Self {
+    pub fn for_kind(group: &str, kind: &str) -> Self {
         let mut rows = TABLE.iter();
         match rows.find(|row| (row.0, row.1) == (group, kind)) {
             Some(&(_, _, waited, kept)) => Self { waited, kept },
@@ -106,12 +106,12 @@ impl KindTraits {
 
     /// Returns the properties of an object's kind.
     #[must_use]
-    pub fn of_key(key: &ObjectKey) -> Self {
-        Self::of(&key.group, &key.kind)
+    pub fn for_key(key: &ObjectKey) -> Self {
+        Self::for_kind(&key.group, &key.kind)
     }
 }
 
-impl Waited {
+impl WaitScope {
     /// Returns whether an operation waits for `object`, an object of the kind.
     #[must_use]
     pub fn includes(self, object: &Value) -> bool {
@@ -129,8 +129,8 @@ impl Waited {
 impl KeptKind {
     /// Returns the kept kind of an object, or `None` if its kind is not kept.
     #[must_use]
-    pub fn of(key: &ObjectKey) -> Option<Self> {
-        KindTraits::of_key(key).kept
+    pub fn from_key(key: &ObjectKey) -> Option<Self> {
+        KindTraits::for_key(key).kept
     }
 
     /// Describes what deleting an object of this kind would lose, and why it is never recreated.
@@ -275,11 +275,11 @@ mod tests {
             ("example.com", "Namespace", "w-"),
             ("gateway.networking.k8s.io", "Gateway", "w-"),
         ] {
-            let traits = KindTraits::of(group, kind);
+            let traits = KindTraits::for_kind(group, kind);
             let waited = match traits.waited {
-                Waited::Always => 'w',
-                Waited::LoadBalancers => 'l',
-                Waited::Never => '-',
+                WaitScope::Always => 'w',
+                WaitScope::LoadBalancers => 'l',
+                WaitScope::Never => '-',
             };
             let flag = |is: bool, letter: char| if is { letter } else { '-' };
             let found: String = [waited, flag(traits.kept.is_some(), 'k')].iter().collect();
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn of_the_services_those_with_a_load_balancer_are_waited_for() {
-        let waited = KindTraits::of("", "Service").waited;
+        let waited = KindTraits::for_kind("", "Service").waited;
         assert!(waited.includes(&json!({"spec": {"type": "LoadBalancer"}})));
         assert!(!waited.includes(&json!({"spec": {"type": "NodePort"}})));
         assert!(!waited.includes(&json!({})));

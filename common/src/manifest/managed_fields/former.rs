@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{
-    BEFORE_FIRST_APPLY, CLIENT_SIDE_APPLY, has_last_applied, is, is_same, set, text, transfer,
-    unite,
+    BEFORE_FIRST_APPLY, CLIENT_SIDE_APPLY, has_last_applied, is_by, is_same_manager, merge_entry,
+    set_text, text, transfer,
 };
 
 /// Field managers of tools that write whole objects, by updates and by server-side apply. Managers of edits by people (`kubectl-edit`,
@@ -48,7 +48,7 @@ pub fn adopt(live: &[Value], to: &str) -> Option<Vec<Value>> {
     let mut kept = Vec::new();
     let mut rest = Vec::new();
     for entry in live {
-        let (own, other) = split(entry);
+        let (own, other) = split_entry(entry);
         kept.extend(own);
         rest.extend(other);
     }
@@ -70,13 +70,13 @@ fn is_adopted(entry: &Value, to: &str) -> bool {
 /// Returns the manager and operation from which [`adopt`] takes the fields, if any: the one with most fields; if equal, the last one. A
 /// tool may have a second entry with only the marks that it sets in a separate request.
 #[must_use]
-pub fn former(live: &[Value], to: &str) -> Option<String> {
+pub fn former_manager(live: &[Value], to: &str) -> Option<String> {
     let theirs = live.iter().filter(|entry| {
         text(entry, "subresource").is_empty()
             && text(entry, "manager") != to
             && is_adopted(entry, to)
     });
-    let theirs = theirs.max_by_key(|entry| entry.get("fieldsV1").map_or(0, size))?;
+    let theirs = theirs.max_by_key(|entry| entry.get("fieldsV1").map_or(0, count_fields))?;
     Some(match text(theirs, "manager") {
         BEFORE_FIRST_APPLY => format!("{CLIENT_SIDE_APPLY} Update"),
         manager => format!("{manager} {}", text(theirs, "operation")),
@@ -84,16 +84,19 @@ pub fn former(live: &[Value], to: &str) -> Option<String> {
 }
 
 /// Returns the number of fields in a set.
-fn size(set: &Value) -> usize {
+fn count_fields(set: &Value) -> usize {
     set.as_object().map_or(0, |fields| {
-        fields.values().map(|below| 1 + size(below)).sum::<usize>()
+        fields
+            .values()
+            .map(|below| 1 + count_fields(below))
+            .sum::<usize>()
     })
 }
 
 /// Returns the entries after the fields of the manager `ours` became those of `to` (`MANAGER OPERATION`). Without `to`, they belong to no
 /// manager.
 #[must_use]
-pub fn let_go(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
+pub fn release_fields(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
     let is_ours = |entry: &&Value| text(entry, "manager") == ours;
     let mut entries: Vec<Value> = live
         .iter()
@@ -106,19 +109,22 @@ pub fn let_go(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
             continue;
         };
         let mut theirs = entry.clone();
-        set(&mut theirs, "manager", manager);
-        set(&mut theirs, "operation", operation);
+        set_text(&mut theirs, "manager", manager);
+        set_text(&mut theirs, "operation", operation);
         // The marks that were just restored for it.
         entries.retain(|entry| {
             let is_part =
-                is(entry, manager, "Update") && operation == "Apply" && has_only_marks(entry);
+                is_by(entry, manager, "Update") && operation == "Apply" && has_only_marks(entry);
             if is_part {
-                unite(&mut theirs, entry);
+                merge_entry(&mut theirs, entry);
             }
             !is_part
         });
-        match entries.iter_mut().find(|entry| is_same(entry, &theirs)) {
-            Some(entry) => unite(entry, &theirs),
+        match entries
+            .iter_mut()
+            .find(|entry| is_same_manager(entry, &theirs))
+        {
+            Some(entry) => merge_entry(entry, &theirs),
             None => entries.push(theirs),
         }
     }
@@ -152,9 +158,9 @@ fn has_only_marks(entry: &Value) -> bool {
 }
 
 /// Splits an entry of kapp into the fields that kapp keeps and those to transfer. Other entries are only transferred.
-fn split(entry: &Value) -> (Option<Value>, Option<Value>) {
+fn split_entry(entry: &Value) -> (Option<Value>, Option<Value>) {
     let fields = entry.get("fieldsV1").and_then(Value::as_object);
-    let is_kapp = is(entry, "kapp", "Update") && text(entry, "subresource").is_empty();
+    let is_kapp = is_by(entry, "kapp", "Update") && text(entry, "subresource").is_empty();
     let Some(fields) = fields.filter(|_| is_kapp) else {
         return (None, Some(entry.clone()));
     };
@@ -192,7 +198,7 @@ fn split_set(set: &Map<String, Value>, path: &[&str]) -> (Map<String, Value>, Ma
 
 /// Returns the common name of the tool behind a field manager.
 #[must_use]
-pub fn tool(manager: &str) -> &str {
+pub fn tool_name(manager: &str) -> &str {
     match manager {
         "helm" => "Helm",
         "helm-controller" | "kustomize-controller" => "Flux",
@@ -254,8 +260,8 @@ mod tests {
         let wanted = vec![entry("kubectl-edit", "Update", "f:c"), both];
         assert_eq!(adopt(&live, "ours"), Some(wanted.clone()));
         assert_eq!(adopt(&wanted, "ours"), None, "again");
-        assert_eq!(former(&live, "ours").as_deref(), Some("kops Apply"));
-        assert_eq!(former(&wanted, "ours"), None);
+        assert_eq!(former_manager(&live, "ours").as_deref(), Some("kops Apply"));
+        assert_eq!(former_manager(&wanted, "ours"), None);
     }
 
     #[test]
@@ -277,7 +283,7 @@ mod tests {
         assert_eq!(adopt(&live, "ours"), Some(wanted.clone()));
         assert_eq!(adopt(&wanted, "ours"), None, "again");
         assert_eq!(
-            let_go(&wanted, "ours", Some("kapp Update")),
+            release_fields(&wanted, "ours", Some("kapp Update")),
             live,
             "and back"
         );
@@ -294,16 +300,19 @@ mod tests {
             ),
             (None, vec![edit.clone()]),
         ] {
-            assert_eq!(let_go(&[ours.clone(), edit.clone()], "ours", to), wanted);
+            assert_eq!(
+                release_fields(&[ours.clone(), edit.clone()], "ours", to),
+                wanted
+            );
         }
         let updated = entry("ours", "Update", "f:c");
         let both = json!({"manager": "helm", "operation": "Apply", "apiVersion": "v1",
             "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}, "f:c": {}}}});
         assert_eq!(
-            let_go(&[ours.clone(), updated], "ours", Some("helm Apply")),
+            release_fields(&[ours.clone(), updated], "ours", Some("helm Apply")),
             [both]
         );
-        assert_eq!(let_go(&[ours], "ours", None), [json!({})]);
+        assert_eq!(release_fields(&[ours], "ours", None), [json!({})]);
     }
 
     /// Helm would refuse its own fields in two entries, and the second adoption would take the smaller one for all.
@@ -315,7 +324,7 @@ mod tests {
         returned["fieldsV1"] = json!({"f:metadata": marks});
         let mut helm = entry("helm", "Apply", "f:a");
         helm["fieldsV1"]["f:metadata"] = marks;
-        let given = let_go(
+        let given = release_fields(
             &[ours.clone(), returned.clone()],
             "ours",
             Some("helm Apply"),
@@ -324,10 +333,10 @@ mod tests {
         // A release of helm 3 has one entry of this kind.
         let mut updated = helm.clone();
         updated["operation"] = json!("Update");
-        let given = let_go(&[ours, returned.clone()], "ours", Some("helm Update"));
+        let given = release_fields(&[ours, returned.clone()], "ours", Some("helm Update"));
         assert_eq!(given, [updated]);
         for live in [[helm.clone(), returned.clone()], [returned, helm]] {
-            assert_eq!(former(&live, "me").as_deref(), Some("helm Apply"));
+            assert_eq!(former_manager(&live, "me").as_deref(), Some("helm Apply"));
         }
     }
 }

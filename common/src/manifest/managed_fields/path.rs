@@ -8,13 +8,13 @@ use crate::entrance;
 
 /// The path of a field, from the root of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Path(Vec<String>);
+pub struct ManagedPath(Vec<String>);
 
-impl Path {
+impl ManagedPath {
     /// Returns the path of the field `name` below this one.
     #[must_use]
     pub fn field(&self, name: &str) -> Self {
-        self.then(format!("f:{name}"))
+        self.child(format!("f:{name}"))
     }
 
     /// Returns the path of the field that is nested in this one by `names`.
@@ -28,10 +28,10 @@ impl Path {
     /// Returns the path of an item of this list, in which names identify the items.
     #[must_use]
     pub fn item(&self, name: &str) -> Self {
-        self.then(format!("k:{}", json!({"name": name})))
+        self.child(format!("k:{}", json!({"name": name})))
     }
 
-    fn then(&self, segment: String) -> Self {
+    fn child(&self, segment: String) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment);
         Self(segments)
@@ -90,7 +90,7 @@ impl Path {
     }
 
     /// Returns the map at this path. Missing maps are created, missing list items are not.
-    pub fn make<'a>(&self, object: &'a mut Value) -> Option<&'a mut Map<String, Value>> {
+    pub fn get_or_create<'a>(&self, object: &'a mut Value) -> Option<&'a mut Map<String, Value>> {
         let found = self
             .0
             .iter()
@@ -125,7 +125,7 @@ impl Path {
 
     /// Removes this field, and all fields below it, from a set of fields.
     pub(super) fn take_from(&self, set: &mut Map<String, Value>) {
-        take(set, &self.0);
+        remove_from_set(set, &self.0);
     }
 
     /// Adds this whole field to a set of fields.
@@ -148,7 +148,7 @@ impl Path {
 }
 
 /// Removes the field at a path from a set. Recursion ends with the path.
-fn take(set: &mut Map<String, Value>, path: &[String]) {
+fn remove_from_set(set: &mut Map<String, Value>, path: &[String]) {
     let Some((first, rest)) = path.split_first() else {
         return;
     };
@@ -156,7 +156,7 @@ fn take(set: &mut Map<String, Value>, path: &[String]) {
         set.remove(first);
     } else if let Some(below) = set.get_mut(first).and_then(Value::as_object_mut) {
         let was_whole = below.is_empty();
-        take(below, rest);
+        remove_from_set(below, rest);
         if below.is_empty() && !was_whole {
             set.remove(first);
         }
@@ -176,7 +176,7 @@ pub fn is_item(item: &Value, segment: &str) -> bool {
     value.is_some_and(|value| value == *item)
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for ManagedPath {
     /// Writes the path as the server does in conflicts, without the leading dot: `spec.ports[port=80,protocol="TCP"].nodePort`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, segment) in self.0.iter().enumerate() {
@@ -200,31 +200,34 @@ impl fmt::Display for Path {
 
 /// Returns the fields of `before` that are not in `after`, except for those that only contain others.
 #[must_use]
-pub fn lost(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Path> {
+pub fn find_lost_paths(
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Vec<ManagedPath> {
     let mut found = Vec::new();
-    collect(&Path::default(), before, Some(after), &mut found);
+    collect_lost(&ManagedPath::default(), before, Some(after), &mut found);
     found
 }
 
 /// Collects the fields that are lost. Recursion ends with the depth of the object.
-fn collect(
-    at: &Path,
+fn collect_lost(
+    at: &ManagedPath,
     before: &Map<String, Value>,
     after: Option<&Map<String, Value>>,
-    found: &mut Vec<Path>,
+    found: &mut Vec<ManagedPath>,
 ) {
     for (segment, below) in before {
         let Some(below) = below.as_object().filter(|_| segment != ".") else {
             continue;
         };
-        let path = at.then(segment.clone());
+        let path = at.child(segment.clone());
         let kept = after.and_then(|after| after.get(segment)?.as_object());
         match (below.is_empty(), kept) {
             (true, None) => found.push(path),
             (true, Some(_)) => {}
             // The field is now owned as a whole.
             (false, Some(kept)) if kept.is_empty() => {}
-            (false, kept) => collect(&path, below, kept, found),
+            (false, kept) => collect_lost(&path, below, kept, found),
         }
     }
 }
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_path_is_added_taken_and_written() {
-        let spec = Path::default().field("spec");
+        let spec = ManagedPath::default().field("spec");
         let image = spec.field("containers").item("web").field("image");
         assert_eq!(image.to_string(), "spec.containers[name=\"web\"].image");
         let object = json!({"spec": {"containers": [{"name": "web", "image": "a"}]}});
@@ -277,7 +280,7 @@ mod tests {
             "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:nodePort": {}}}}}),
         );
         let after = set(json!({"f:data": {"f:a": {}}}));
-        let lost: Vec<String> = lost(&before, &after)
+        let lost: Vec<String> = find_lost_paths(&before, &after)
             .iter()
             .map(ToString::to_string)
             .collect();

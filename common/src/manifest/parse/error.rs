@@ -1,6 +1,6 @@
 //! Errors of manifests.
 
-use crate::manifest::Place;
+use crate::manifest::FilePosition;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::yaml::YamlProblem;
 
@@ -24,7 +24,7 @@ pub enum ManifestError {
     #[error("{place}: more than {limit} objects in one manifest: split it into several add-ons")]
     TooMany {
         /// The first object beyond the limit.
-        place: Place,
+        place: FilePosition,
         /// The limit.
         limit: usize,
     },
@@ -32,7 +32,7 @@ pub enum ManifestError {
     #[error("{place}: cannot be read as YAML")]
     Yaml {
         /// Position of the problem.
-        place: Place,
+        place: FilePosition,
         /// What is wrong.
         #[source]
         problem: YamlProblem,
@@ -41,7 +41,7 @@ pub enum ManifestError {
     #[error("{place}: {found} where a Kubernetes object is expected")]
     NotAnObject {
         /// Position of the value.
-        place: Place,
+        place: FilePosition,
         /// The type that was found: `text`, `a list`, …
         found: &'static str,
     },
@@ -49,7 +49,7 @@ pub enum ManifestError {
     #[error("{place}: the object has no {field}")]
     Missing {
         /// Position of the object.
-        place: Place,
+        place: FilePosition,
         /// The field.
         field: &'static str,
     },
@@ -57,7 +57,7 @@ pub enum ManifestError {
     #[error("{place}: {field} is {found} where {expected} is expected{}", if *.expected == "text" { ": put it in quotes" } else { "" })]
     WrongType {
         /// Position of the object.
-        place: Place,
+        place: FilePosition,
         /// The field.
         field: String,
         /// The actual type.
@@ -71,7 +71,7 @@ pub enum ManifestError {
     )]
     InvalidName {
         /// Position of the object.
-        place: Place,
+        place: FilePosition,
         /// The field.
         field: &'static str,
         /// The name.
@@ -83,7 +83,7 @@ pub enum ManifestError {
     )]
     GenerateName {
         /// Position of the object.
-        place: Place,
+        place: FilePosition,
         /// Its kind.
         kind: String,
     },
@@ -93,16 +93,16 @@ pub enum ManifestError {
         /// The key.
         key: Box<ObjectKey>,
         /// Position of the first object.
-        first: Place,
+        first: FilePosition,
         /// Position of the second object.
-        second: Place,
+        second: FilePosition,
     },
 }
 
 impl ManifestError {
     /// Returns the position of the problem, or `None` if the whole file is too long.
     #[must_use]
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&FilePosition> {
         match self {
             Self::TooLong { .. } => None,
             Self::TooMany { place, .. }

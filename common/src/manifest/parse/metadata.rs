@@ -3,10 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::{ManifestError, wrong_type};
-use crate::manifest::Place;
+use crate::manifest::FilePosition;
 
 /// Converts a bare `true` or `false` in the labels `names` to text. Returns a warning for each.
-pub(super) fn texts(object: &mut Map<String, Value>, names: &[&str], place: &Place) -> Vec<String> {
+pub(super) fn convert_bare_labels(
+    object: &mut Map<String, Value>,
+    names: &[&str],
+    place: &FilePosition,
+) -> Vec<String> {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     let labels = metadata.and_then(|metadata| metadata.get_mut("labels")?.as_object_mut());
     let Some(labels) = labels else {
@@ -26,10 +30,10 @@ pub(super) fn texts(object: &mut Map<String, Value>, names: &[&str], place: &Pla
 }
 
 /// Checks the fields that become parts of requests, and those to which ownership marks are added.
-pub(super) fn check(
+pub(super) fn check_metadata(
     object: &mut Map<String, Value>,
     kind: &str,
-    place: &Place,
+    place: &FilePosition,
 ) -> Result<(), ManifestError> {
     let metadata = match object.get_mut("metadata") {
         None | Some(Value::Null) => {
@@ -92,7 +96,7 @@ pub(super) fn check(
 }
 
 /// Checks a name, which becomes part of a URL (Kubernetes' IsValidPathSegmentName).
-fn check_name(name: &str, field: &'static str, place: &Place) -> Result<(), ManifestError> {
+fn check_name(name: &str, field: &'static str, place: &FilePosition) -> Result<(), ManifestError> {
     let is_segment = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
     if !is_segment || name.chars().any(char::is_control) {
         return Err(ManifestError::InvalidName {

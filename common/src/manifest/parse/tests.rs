@@ -1,21 +1,21 @@
 use super::*;
 
-fn read(text: &str) -> Parsed {
-    parse(text.as_bytes(), "m.yaml", &Options::default()).unwrap()
+fn read(text: &str) -> ParsedManifests {
+    parse(text.as_bytes(), "m.yaml", &ManifestOptions::default()).unwrap()
 }
 
 fn error(text: &str) -> String {
-    parse(text.as_bytes(), "m.yaml", &Options::default())
+    parse(text.as_bytes(), "m.yaml", &ManifestOptions::default())
         .unwrap_err()
         .to_string()
 }
 
-fn names(parsed: &Parsed) -> Vec<String> {
+fn names(parsed: &ParsedManifests) -> Vec<String> {
     parsed
         .manifests
         .iter()
         .map(|manifest| {
-            let key = ObjectKey::of(&manifest.object).unwrap();
+            let key = ObjectKey::from_object(&manifest.object).unwrap();
             format!("{} {key}", manifest.place)
         })
         .collect()
@@ -55,9 +55,14 @@ fn what_is_no_cluster_object_is_named_and_left_out() {
     assert_eq!(parsed.warnings.len(), 1);
     assert!(parsed.warnings[0].starts_with("m.yaml:1: a Kustomization"));
     let nameless = b"resources: [x.yaml]\n";
-    let parsed = parse(nameless, "base/kustomization.yaml", &Options::default()).unwrap();
+    let parsed = parse(
+        nameless,
+        "base/kustomization.yaml",
+        &ManifestOptions::default(),
+    )
+    .unwrap();
     assert_eq!((parsed.manifests.len(), parsed.warnings.len()), (0, 1));
-    assert!(parse(nameless, "x.yaml", &Options::default()).is_err());
+    assert!(parse(nameless, "x.yaml", &ManifestOptions::default()).is_err());
 }
 
 #[test]
@@ -136,10 +141,10 @@ fn errors_name_field_and_place() {
 
 #[test]
 fn limits_hold() {
-    let limits = Options {
+    let limits = ManifestOptions {
         bytes: 100,
         objects: 1,
-        ..Options::default()
+        ..ManifestOptions::default()
     };
     let two = format!(
         "{CONFIG_MAP}---\n{}",
@@ -153,10 +158,10 @@ fn limits_hold() {
             limit: 100
         }
     );
-    let limits = Options {
+    let limits = ManifestOptions {
         bytes: 1000,
         objects: 1,
-        ..Options::default()
+        ..ManifestOptions::default()
     };
     let error = parse(two.as_bytes(), "m.yaml", &limits).unwrap_err();
     assert_eq!(
@@ -169,7 +174,7 @@ fn limits_hold() {
 #[test]
 fn a_repeated_key_is_a_warning_unless_an_object_would_be_lost() {
     let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: '1'\n  k: '2'\n";
-    let parsed = parse(twice.as_bytes(), "m.yaml", &Options::default()).unwrap();
+    let parsed = parse(twice.as_bytes(), "m.yaml", &ManifestOptions::default()).unwrap();
     assert_eq!(
         parsed.warnings,
         [
@@ -177,28 +182,35 @@ fn a_repeated_key_is_a_warning_unless_an_object_would_be_lost() {
         ]
     );
     assert_eq!(parsed.manifests[0].object["data"]["k"], "2");
-    let strict = Options {
+    let strict = ManifestOptions {
         duplicate_keys: DuplicateKeys::Error,
-        ..Options::default()
+        ..ManifestOptions::default()
     };
     assert!(parse(twice.as_bytes(), "m.yaml", &strict).is_err());
     let no_separator = format!("{CONFIG_MAP}{CONFIG_MAP}");
-    assert!(parse(no_separator.as_bytes(), "m.yaml", &Options::default()).is_err());
+    assert!(
+        parse(
+            no_separator.as_bytes(),
+            "m.yaml",
+            &ManifestOptions::default()
+        )
+        .is_err()
+    );
     let and_broken = format!("{twice}---\na: [\n");
-    let error = parse(and_broken.as_bytes(), "m.yaml", &Options::default()).unwrap_err();
+    let error = parse(and_broken.as_bytes(), "m.yaml", &ManifestOptions::default()).unwrap_err();
     assert!(error.to_string().starts_with("m.yaml:6:3"), "{error}");
 }
 
 #[test]
 fn files_of_one_add_on_share_their_keys() {
     let other = CONFIG_MAP.replace("name: a", "name: b");
-    let file = |name, bytes| File { name, bytes };
+    let file = |name, bytes| ManifestFile { name, bytes };
     let files = [
         file("a.yaml", CONFIG_MAP.as_bytes()),
         file("b.yaml", other.as_bytes()),
         file("c.yaml", CONFIG_MAP.as_bytes()),
     ];
-    let parsed = parse_files(files, &Options::default()).unwrap();
+    let parsed = parse_files(files, &ManifestOptions::default()).unwrap();
     let places: Vec<String> = parsed
         .manifests
         .iter()

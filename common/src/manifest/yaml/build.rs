@@ -7,18 +7,18 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, Stru
 use serde_json::Value;
 
 use super::error::{YamlError, YamlProblem};
-use super::indent::Indented;
-use super::map::{Key, OpenMap, Position};
-use super::scalar::{ScalarTag, key_of, resolve};
-use super::section::{Budget, Failure};
+use super::indent::IndentedText;
+use super::map::{MapKey, OpenMap, YamlPosition};
+use super::scalar::{ScalarTag, resolve, value_to_key};
+use super::section::{SectionError, YamlBudget};
 use super::text::is_line_separator;
 use crate::entrance;
 
-use super::{Document, DuplicateKeys, MAX_COPIED, MAX_DEPTH, MAX_NODES, YamlOptions};
+use super::{DuplicateKeys, MAX_COPIED, MAX_DEPTH, MAX_NODES, YamlDocument, YamlOptions};
 
 /// Builds documents one after the other. `'t` is the lifetime of the section's text.
-pub(super) struct Builder<'t, 'o> {
-    indented: &'t Indented<'t>,
+pub(super) struct DocumentBuilder<'t, 'o> {
+    indented: &'t IndentedText<'t>,
     text: &'t str,
     /// Line of the section in the stream.
     line: usize,
@@ -26,17 +26,17 @@ pub(super) struct Builder<'t, 'o> {
     has_line_separators: bool,
     has_tab_after_dash: bool,
     options: &'o YamlOptions,
-    budget: &'o mut Budget,
+    budget: &'o mut YamlBudget,
     /// The open lists and maps, outermost first.
     frames: Vec<Frame<'t>>,
-    anchors: HashMap<usize, Anchored>,
+    anchors: HashMap<usize, AnchoredValue>,
     root: Option<(Value, usize)>,
     item_lines: Vec<usize>,
 }
 
 /// An open list or map.
 struct Frame<'t> {
-    content: Content<'t>,
+    content: FrameContent<'t>,
     /// The anchor's number; 0 if there is none.
     anchor: usize,
     /// Nodes and bytes counted before it.
@@ -45,24 +45,24 @@ struct Frame<'t> {
     line: usize,
 }
 
-enum Content<'t> {
+enum FrameContent<'t> {
     /// The elements, and whether each follows a dash.
     List(Vec<Value>, bool),
     Map(OpenMap<'t>),
 }
 
-struct Anchored {
+struct AnchoredValue {
     value: Value,
     nodes: usize,
     bytes: usize,
 }
 
-impl<'t, 'o> Builder<'t, 'o> {
+impl<'t, 'o> DocumentBuilder<'t, 'o> {
     pub(super) fn new(
-        indented: &'t Indented<'t>,
+        indented: &'t IndentedText<'t>,
         line: usize,
         options: &'o YamlOptions,
-        budget: &'o mut Budget,
+        budget: &'o mut YamlBudget,
     ) -> Self {
         let text = indented.text();
         Self {
@@ -81,7 +81,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         }
     }
 
-    pub(super) fn documents(mut self) -> Result<Vec<Document>, Failure> {
+    pub(super) fn build_documents(mut self) -> Result<Vec<YamlDocument>, SectionError> {
         let mut options = granit_parser::Options::default();
         options.set_emit_comments(false);
         let mut parser = Parser::new_from_str_with_options(self.text, options);
@@ -89,14 +89,14 @@ impl<'t, 'o> Builder<'t, 'o> {
         while let Some(event) = parser.next_event() {
             match event {
                 Ok((Event::DocumentEnd, _)) => documents.push(self.take_document()),
-                Ok((event, span)) => self.event(event, &span)?,
+                Ok((event, span)) => self.handle_event(event, &span)?,
                 Err(error) => {
                     let mistake = self.scan_error(&error);
                     return Err(match error.kind() {
                         ErrorKind::InvalidQuotedScalarIndent => {
-                            Failure::UnderIndented(*error.marker(), mistake)
+                            SectionError::UnderIndented(*error.marker(), mistake)
                         }
-                        _ => Failure::Mistake(mistake),
+                        _ => SectionError::Mistake(mistake),
                     });
                 }
             }
@@ -107,25 +107,25 @@ impl<'t, 'o> Builder<'t, 'o> {
         Ok(documents)
     }
 
-    fn event(&mut self, event: Event<'t>, span: &Span) -> Result<(), YamlError> {
+    fn handle_event(&mut self, event: Event<'t>, span: &Span) -> Result<(), YamlError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.scalar(text, style, anchor, tag.as_deref(), span)
+                self.handle_scalar(text, style, anchor, tag.as_deref(), span)
             }
             Event::SequenceStart(style, anchor, _) => {
                 let is_block = style == StructureStyle::Block;
-                self.open(Content::List(Vec::new(), is_block), anchor, span)
+                self.open(FrameContent::List(Vec::new(), is_block), anchor, span)
             }
             Event::MappingStart(_, anchor, _) => {
-                self.open(Content::Map(OpenMap::default()), anchor, span)
+                self.open(FrameContent::Map(OpenMap::default()), anchor, span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
-            Event::Alias(anchor) => self.alias(anchor, span),
+            Event::Alias(anchor) => self.handle_alias(anchor, span),
             _ => Ok(()),
         }
     }
 
-    fn scalar(
+    fn handle_scalar(
         &mut self,
         text: Cow<'t, str>,
         style: ScalarStyle,
@@ -133,7 +133,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         tag: Option<&Tag>,
         span: &Span,
     ) -> Result<(), YamlError> {
-        self.count(1, text.len(), span)?;
+        self.count_nodes(1, text.len(), span)?;
         self.check_spelling(style, span)?;
         let is_merge = style == ScalarStyle::Plain && text == "<<" && tag.is_none();
         let scalar_tag = match tag {
@@ -142,41 +142,46 @@ impl<'t, 'o> Builder<'t, 'o> {
             None => Some(ScalarTag::Text),
         };
         let length = text.len();
-        let scalar = resolve(text, scalar_tag).map_err(|problem| self.error(span, problem))?;
+        let scalar = resolve(text, scalar_tag).map_err(|problem| self.error_at(span, problem))?;
         if anchor != 0 {
             let value = scalar
                 .clone()
                 .into_value(self.options.floats)
-                .map_err(|problem| self.error(span, problem))?;
-            self.remember(anchor, &value, 1, length, span)?;
+                .map_err(|problem| self.error_at(span, problem))?;
+            self.store_anchor(anchor, &value, 1, length, span)?;
         }
         if self.awaits_key() {
             let position = self.position(span);
             let key = if is_merge {
-                Key::Merge(position)
+                MapKey::Merge(position)
             } else {
                 let key = scalar
                     .into_key()
-                    .map_err(|problem| self.error(span, problem))?;
-                Key::Text(key, position)
+                    .map_err(|problem| self.error_at(span, problem))?;
+                MapKey::Text(key, position)
             };
             return self.set_key(key, span);
         }
         self.begin_value(span)?;
         let value = scalar
             .into_value(self.options.floats)
-            .map_err(|problem| self.error(span, problem))?;
-        self.put(value, self.position(span).line)
+            .map_err(|problem| self.error_at(span, problem))?;
+        self.add_value(value, self.position(span).line)
     }
 
-    fn open(&mut self, content: Content<'t>, anchor: usize, span: &Span) -> Result<(), YamlError> {
+    fn open(
+        &mut self,
+        content: FrameContent<'t>,
+        anchor: usize,
+        span: &Span,
+    ) -> Result<(), YamlError> {
         let before = (self.budget.nodes, self.budget.bytes);
-        self.count(1, 0, span)?;
+        self.count_nodes(1, 0, span)?;
         if self.awaits_key() {
-            return Err(self.error(span, YamlProblem::KeyNotText));
+            return Err(self.error_at(span, YamlProblem::KeyNotText));
         }
         if self.frames.len() >= MAX_DEPTH {
-            return Err(self.error(span, YamlProblem::TooDeep));
+            return Err(self.error_at(span, YamlProblem::TooDeep));
         }
         self.begin_value(span)?;
         let line = self.position(span).line;
@@ -194,39 +199,40 @@ impl<'t, 'o> Builder<'t, 'o> {
             return Ok(());
         };
         let value = match frame.content {
-            Content::List(items, _) => Value::Array(items),
-            Content::Map(open) => Value::Object(open.map),
+            FrameContent::List(items, _) => Value::Array(items),
+            FrameContent::Map(open) => Value::Object(open.map),
         };
         if frame.anchor != 0 {
             let nodes = self.budget.nodes.saturating_sub(frame.before.0);
             let bytes = self.budget.bytes.saturating_sub(frame.before.1);
-            self.remember(frame.anchor, &value, nodes, bytes, span)?;
+            self.store_anchor(frame.anchor, &value, nodes, bytes, span)?;
         }
-        self.put(value, frame.line)
+        self.add_value(value, frame.line)
     }
 
-    fn alias(&mut self, anchor: usize, span: &Span) -> Result<(), YamlError> {
+    fn handle_alias(&mut self, anchor: usize, span: &Span) -> Result<(), YamlError> {
         let Some(anchored) = self.anchors.get(&anchor) else {
-            return Err(self.error(span, YamlProblem::RecursiveAlias));
+            return Err(self.error_at(span, YamlProblem::RecursiveAlias));
         };
         let (nodes, bytes) = (anchored.nodes, anchored.bytes);
         self.charge_copy(nodes, bytes, span)?;
-        self.count(nodes, bytes, span)?;
+        self.count_nodes(nodes, bytes, span)?;
         let value = match self.anchors.get(&anchor) {
             Some(anchored) if self.awaits_key() => {
-                let key = key_of(&anchored.value).map_err(|problem| self.error(span, problem))?;
+                let key = value_to_key(&anchored.value)
+                    .map_err(|problem| self.error_at(span, problem))?;
                 let position = self.position(span);
-                return self.set_key(Key::Text(Cow::Owned(key), position), span);
+                return self.set_key(MapKey::Text(Cow::Owned(key), position), span);
             }
             Some(anchored) => anchored.value.clone(),
             None => Value::Null,
         };
         self.begin_value(span)?;
-        self.put(value, self.position(span).line)
+        self.add_value(value, self.position(span).line)
     }
 
     /// Stores a copy of an anchored value.
-    fn remember(
+    fn store_anchor(
         &mut self,
         anchor: usize,
         value: &Value,
@@ -238,7 +244,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         let value = value.clone();
         self.anchors.insert(
             anchor,
-            Anchored {
+            AnchoredValue {
                 value,
                 nodes,
                 bytes,
@@ -248,14 +254,14 @@ impl<'t, 'o> Builder<'t, 'o> {
     }
 
     /// Adds a complete value to its parent.
-    fn put(&mut self, value: Value, line: usize) -> Result<(), YamlError> {
+    fn add_value(&mut self, value: Value, line: usize) -> Result<(), YamlError> {
         let strict = self.options.duplicate_keys == DuplicateKeys::Error;
         match self.frames.last_mut().map(|frame| &mut frame.content) {
             None => self.root = Some((value, line)),
-            Some(Content::List(items, _)) => items.push(value),
-            Some(Content::Map(open)) => match open.key.take() {
-                Some(Key::Text(key, position)) => open.insert(key, position, value, strict)?,
-                Some(Key::Merge(position)) => open.merge(value, position, strict)?,
+            Some(FrameContent::List(items, _)) => items.push(value),
+            Some(FrameContent::Map(open)) => match open.key.take() {
+                Some(MapKey::Text(key, position)) => open.insert(key, position, value, strict)?,
+                Some(MapKey::Merge(position)) => open.merge(value, position, strict)?,
                 None => {}
             },
         }
@@ -265,15 +271,17 @@ impl<'t, 'o> Builder<'t, 'o> {
     fn awaits_key(&self) -> bool {
         matches!(
             self.frames.last().map(|frame| &frame.content),
-            Some(Content::Map(OpenMap { key: None, .. }))
+            Some(FrameContent::Map(OpenMap { key: None, .. }))
         )
     }
 
-    fn set_key(&mut self, key: Key<'t>, span: &Span) -> Result<(), YamlError> {
-        if matches!(&key, Key::Text(text, _) if entrance::is_reserved(text)) {
-            return Err(self.error(span, YamlProblem::ReservedKey));
+    fn set_key(&mut self, key: MapKey<'t>, span: &Span) -> Result<(), YamlError> {
+        if matches!(&key, MapKey::Text(text, _) if entrance::is_reserved(text)) {
+            return Err(self.error_at(span, YamlProblem::ReservedKey));
         }
-        if let Some(Content::Map(open)) = self.frames.last_mut().map(|frame| &mut frame.content) {
+        if let Some(FrameContent::Map(open)) =
+            self.frames.last_mut().map(|frame| &mut frame.content)
+        {
             open.key = Some(key);
         }
         Ok(())
@@ -282,25 +290,26 @@ impl<'t, 'o> Builder<'t, 'o> {
     /// Checks and records the position of a node that is not a key.
     fn begin_value(&mut self, span: &Span) -> Result<(), YamlError> {
         if self.has_tab_after_dash
-            && let Some(Content::List(_, true)) = self.frames.last().map(|frame| &frame.content)
+            && let Some(FrameContent::List(_, true)) =
+                self.frames.last().map(|frame| &frame.content)
             && let Some(before) = span.start.byte_offset().and_then(|at| self.text.get(..at))
             && before.trim_end_matches([' ', '\t']).ends_with('-')
             && before.trim_end_matches(' ').ends_with('\t')
         {
-            return Err(self.error(span, YamlProblem::TabAfterDash));
+            return Err(self.error_at(span, YamlProblem::TabAfterDash));
         }
         // Record the lines of the elements of the list `items` at the root.
         if let [
             Frame {
                 content:
-                    Content::Map(OpenMap {
-                        key: Some(Key::Text(key, _)),
+                    FrameContent::Map(OpenMap {
+                        key: Some(MapKey::Text(key, _)),
                         ..
                     }),
                 ..
             },
             Frame {
-                content: Content::List(..),
+                content: FrameContent::List(..),
                 ..
             },
         ] = self.frames.as_slice()
@@ -312,10 +321,10 @@ impl<'t, 'o> Builder<'t, 'o> {
         Ok(())
     }
 
-    fn take_document(&mut self) -> Document {
+    fn take_document(&mut self) -> YamlDocument {
         let (value, line) = self.root.take().unwrap_or((Value::Null, self.line));
         self.anchors.clear();
-        Document {
+        YamlDocument {
             value,
             line,
             item_lines: std::mem::take(&mut self.item_lines),
@@ -342,14 +351,14 @@ impl<'t, 'o> Builder<'t, 'o> {
                 .map(|c| YamlProblem::LineSeparator(c.into())),
             _ => None,
         };
-        problem.map_or(Ok(()), |problem| Err(self.error(span, problem)))
+        problem.map_or(Ok(()), |problem| Err(self.error_at(span, problem)))
     }
 
-    fn count(&mut self, nodes: usize, bytes: usize, span: &Span) -> Result<(), YamlError> {
+    fn count_nodes(&mut self, nodes: usize, bytes: usize, span: &Span) -> Result<(), YamlError> {
         self.budget.nodes = self.budget.nodes.saturating_add(nodes);
         self.budget.bytes = self.budget.bytes.saturating_add(bytes);
         if self.budget.nodes > MAX_NODES {
-            return Err(self.error(span, YamlProblem::TooManyNodes));
+            return Err(self.error_at(span, YamlProblem::TooManyNodes));
         }
         Ok(())
     }
@@ -358,26 +367,26 @@ impl<'t, 'o> Builder<'t, 'o> {
         let cost = nodes.saturating_mul(64).saturating_add(bytes);
         self.budget.copied = self.budget.copied.saturating_add(cost);
         if self.budget.copied > MAX_COPIED {
-            return Err(self.error(span, YamlProblem::TooManyCopies));
+            return Err(self.error_at(span, YamlProblem::TooManyCopies));
         }
         Ok(())
     }
 
-    fn position(&self, span: &Span) -> Position {
-        Position {
+    fn position(&self, span: &Span) -> YamlPosition {
+        YamlPosition {
             line: self.line + span.start.line().saturating_sub(1),
             column: self.indented.column(&span.start),
         }
     }
 
-    fn error(&self, span: &Span, problem: YamlProblem) -> YamlError {
-        let Position { line, column } = self.position(span);
+    fn error_at(&self, span: &Span, problem: YamlProblem) -> YamlError {
+        let YamlPosition { line, column } = self.position(span);
         YamlError::new(line, column, problem)
     }
 
     fn scan_error(&self, error: &ScanError) -> YamlError {
         let span = Span::empty(*error.marker());
-        self.error(&span, YamlProblem::Syntax(error.info()))
+        self.error_at(&span, YamlProblem::Syntax(error.info()))
     }
 }
 

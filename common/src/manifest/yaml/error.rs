@@ -30,7 +30,7 @@ impl YamlError {
     /// Returns whether the error is a repeated key that [`super::DuplicateKeys::LastWins`] accepts, and that does not hide a whole object:
     /// `kind` twice at the margin means that a `---` is missing (kops' ingress-citrix has such a case).
     #[must_use]
-    pub fn is_overridden(&self) -> bool {
+    pub fn is_tolerable(&self) -> bool {
         match &self.problem {
             YamlProblem::DuplicateKey { key, .. } => {
                 self.column > 1 || !matches!(key.as_str(), "apiVersion" | "kind" | "metadata")
@@ -99,7 +99,7 @@ pub enum YamlProblem {
     #[error("a key has to be text: is this {{{{ … }}}} of a template that was not rendered?")]
     KeyNotText,
     /// A key that the JSON library uses internally.
-    #[error("{}", entrance::Refused::Key)]
+    #[error("{}", entrance::BoundsError::Key)]
     ReservedKey,
     /// A key is empty.
     #[error("a key is missing or null: quote it if it is meant")]

@@ -20,13 +20,13 @@ const BLANKS: usize = 256;
 const MAX_LINES: usize = 16_384;
 
 /// The text of a section, and the lines with inserted blanks.
-pub(super) struct Indented<'a> {
+pub(super) struct IndentedText<'a> {
     text: Cow<'a, str>,
     /// Line numbers in the section, from 1.
     lines: BTreeSet<usize>,
 }
 
-impl<'a> Indented<'a> {
+impl<'a> IndentedText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self {
             text: Cow::Borrowed(text),
@@ -89,11 +89,11 @@ mod tests {
     fn the_lines_are_bounded() {
         let text = "x\n".repeat(MAX_LINES + 2);
         let at = |line: usize| Marker::new(0, line, 0).with_byte_offset(Some(2 * (line - 1)));
-        let mut indented = Indented::new(&text);
+        let mut indented = IndentedText::new(&text);
         assert!(indented.indent(&at(1)));
         assert_eq!(indented.text().len(), text.len() + MAX_LINES * BLANKS);
         assert!(!indented.indent(&at(MAX_LINES + 1)));
-        let mut indented = Indented::new("a\nb\n'c\nd\n");
+        let mut indented = IndentedText::new("a\nb\n'c\nd\n");
         assert!(indented.indent(&at(2)));
         let blanks = " ".repeat(BLANKS);
         assert_eq!(indented.text(), format!("a\n{blanks}b\n{blanks}'c\nd\n"));

@@ -12,22 +12,22 @@ use super::error::{YamlError, YamlProblem};
 pub(super) struct OpenMap<'t> {
     pub(super) map: Map<String, Value>,
     /// The key whose value comes next.
-    pub(super) key: Option<Key<'t>>,
+    pub(super) key: Option<MapKey<'t>>,
     /// The explicit keys in order. Only filled if duplicates are errors.
-    keys: Vec<(Cow<'t, str>, Position)>,
+    keys: Vec<(Cow<'t, str>, YamlPosition)>,
     /// Keys that a merge key added and that were not overridden.
     merged: BTreeSet<String>,
 }
 
 /// A key as it was read.
-pub(super) enum Key<'t> {
-    Text(Cow<'t, str>, Position),
-    Merge(Position),
+pub(super) enum MapKey<'t> {
+    Text(Cow<'t, str>, YamlPosition),
+    Merge(YamlPosition),
 }
 
 /// A position in the stream, from 1.
 #[derive(Clone, Copy)]
-pub(super) struct Position {
+pub(super) struct YamlPosition {
     pub(super) line: usize,
     pub(super) column: usize,
 }
@@ -37,7 +37,7 @@ impl<'t> OpenMap<'t> {
     pub(super) fn insert(
         &mut self,
         key: Cow<'t, str>,
-        position: Position,
+        position: YamlPosition,
         value: Value,
         strict: bool,
     ) -> Result<(), YamlError> {
@@ -48,7 +48,7 @@ impl<'t> OpenMap<'t> {
         let repeated = self.map.insert(key.clone().into_owned(), value).is_some();
         // A key after a merge key overrides the merged value; that is what merge keys are for.
         if repeated && !self.merged.remove(key.as_ref()) {
-            let first = self.first(&key);
+            let first = self.first_position(&key);
             let problem = YamlProblem::DuplicateKey {
                 key: key.into_owned(),
                 first_line: first.line,
@@ -64,7 +64,7 @@ impl<'t> OpenMap<'t> {
     pub(super) fn merge(
         &mut self,
         value: Value,
-        position: Position,
+        position: YamlPosition,
         strict: bool,
     ) -> Result<(), YamlError> {
         let error = |problem| Err(YamlError::new(position.line, position.column, problem));
@@ -82,7 +82,7 @@ impl<'t> OpenMap<'t> {
         for (key, value) in maps.into_iter().rev().flatten() {
             let repeated = self.map.insert(key.clone(), value).is_some();
             if repeated && strict && !self.merged.contains(&key) {
-                let first = self.first(&key);
+                let first = self.first_position(&key);
                 let problem = YamlProblem::MergeReplaces {
                     key,
                     first_line: first.line,
@@ -96,10 +96,12 @@ impl<'t> OpenMap<'t> {
     }
 
     /// Returns the position of the first occurrence of a key. Only needed for errors.
-    fn first(&self, key: &str) -> Position {
+    fn first_position(&self, key: &str) -> YamlPosition {
         self.keys
             .iter()
             .find(|(known, _)| known == key)
-            .map_or(Position { line: 0, column: 0 }, |(_, position)| *position)
+            .map_or(YamlPosition { line: 0, column: 0 }, |(_, position)| {
+                *position
+            })
     }
 }

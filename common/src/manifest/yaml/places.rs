@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::section::Section;
-use super::text::text_of;
+use super::section::YamlSection;
+use super::text::section_text;
 use super::{YamlOptions, documents};
 
 /// The positions of the fields of one document.
@@ -13,33 +13,33 @@ use super::{YamlOptions, documents};
 /// Paths are written as in messages: `spec.addons[0].versions[1].source`. Of a document that only Kubernetes' loader can read, positions
 /// are known up to the first error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
-    root: Spot,
-    spots: HashMap<String, Spot>,
+pub struct FieldPositions {
+    root: FieldPosition,
+    spots: HashMap<String, FieldPosition>,
 }
 
 /// The position of a field: of its key, or of a list element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Spot {
+struct FieldPosition {
     line: usize,
     column: usize,
     /// For a block text (`|`): the line above its first line, and its indentation.
     block: Option<(usize, usize)>,
 }
 
-impl Places {
+impl FieldPositions {
     /// Returns the positions of the document whose root is on `line` of a stream; see [`super::Document::line`].
     #[must_use]
-    pub fn of(bytes: &[u8], line: usize) -> Self {
+    pub fn from_document(bytes: &[u8], line: usize) -> Self {
         let mut stream = documents(bytes, &YamlOptions::default());
         while let Some(section) = stream.next_section() {
             let Ok(section) = section else { continue };
-            let mut found = read(&section).into_iter();
+            let mut found = read_positions(&section).into_iter();
             if let Some(places) = found.find(|places| places.root.line == line) {
                 return places;
             }
         }
-        let root = Spot {
+        let root = FieldPosition {
             line,
             column: 1,
             block: None,
@@ -52,19 +52,24 @@ impl Places {
 
     /// Returns line and column of a field, from 1. If it is missing, they are those of the field that would contain it.
     #[must_use]
-    pub fn at(&self, field: &str) -> (usize, usize) {
-        let spot = self.spot(field);
+    pub fn position(&self, field: &str) -> (usize, usize) {
+        let spot = self.find_position(field);
         (spot.line, spot.column)
     }
 
     /// Converts a line and column in the text of a field to those in the stream. `None` if the text is not a block.
     #[must_use]
-    pub fn inside(&self, field: &str, line: usize, column: usize) -> Option<(usize, usize)> {
+    pub fn position_inside(
+        &self,
+        field: &str,
+        line: usize,
+        column: usize,
+    ) -> Option<(usize, usize)> {
         let (above, indentation) = self.spots.get(field)?.block?;
         Some((above + line, indentation + column))
     }
 
-    fn spot(&self, field: &str) -> Spot {
+    fn find_position(&self, field: &str) -> FieldPosition {
         let mut path = field;
         loop {
             if let Some(spot) = self.spots.get(path) {
@@ -79,21 +84,21 @@ impl Places {
 }
 
 /// An open list or map, with its path.
-enum Open {
+enum OpenNode {
     List(String, usize),
     Map(String, Option<String>),
 }
 
 /// Reads the documents of a section, up to the first mistake.
-fn read(section: &Section<'_>) -> Vec<Places> {
-    let Ok(text) = text_of(section) else {
+fn read_positions(section: &YamlSection<'_>) -> Vec<FieldPositions> {
+    let Ok(text) = section_text(section) else {
         return Vec::new();
     };
-    let mut walk = Walk {
+    let mut walk = PositionReader {
         text,
         above: section.line - 1,
         open: Vec::new(),
-        places: Places::default(),
+        places: FieldPositions::default(),
     };
     let mut found = Vec::new();
     let mut parser = Parser::new_from_str(text);
@@ -102,43 +107,43 @@ fn read(section: &Section<'_>) -> Vec<Places> {
             walk.open.clear();
             found.push(std::mem::take(&mut walk.places));
         } else {
-            walk.event(&event, &span);
+            walk.handle_event(&event, &span);
         }
     }
     found.push(walk.places);
     found
 }
 
-struct Walk<'t> {
+struct PositionReader<'t> {
     text: &'t str,
     /// Number of lines of the stream before the section.
     above: usize,
-    open: Vec<Open>,
-    places: Places,
+    open: Vec<OpenNode>,
+    places: FieldPositions,
 }
 
-impl Walk<'_> {
-    fn event(&mut self, event: &Event<'_>, span: &Span) {
+impl PositionReader<'_> {
+    fn handle_event(&mut self, event: &Event<'_>, span: &Span) {
         match event {
             Event::Scalar(text, style, ..) => {
-                let path = self.node(text, span);
+                let path = self.record_node(text, span);
                 // The position of an element is that of its dash, and its text may begin on a later line.
                 if *style == ScalarStyle::Literal
                     && let Some(path) = path.filter(|path| !path.ends_with(']'))
                 {
-                    self.block(&path);
+                    self.record_block(&path);
                 }
             }
             Event::Alias(_) => {
-                self.node("", span);
+                self.record_node("", span);
             }
             Event::SequenceStart(..) => {
-                let path = self.node("", span).unwrap_or_default();
-                self.open.push(Open::List(path, 0));
+                let path = self.record_node("", span).unwrap_or_default();
+                self.open.push(OpenNode::List(path, 0));
             }
             Event::MappingStart(..) => {
-                let path = self.node("", span).unwrap_or_default();
-                self.open.push(Open::Map(path, None));
+                let path = self.record_node("", span).unwrap_or_default();
+                self.open.push(OpenNode::Map(path, None));
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 self.open.pop();
@@ -148,8 +153,8 @@ impl Walk<'_> {
     }
 
     /// Records the position of a node. Returns the path of a value, or `None` for a key.
-    fn node(&mut self, text: &str, span: &Span) -> Option<String> {
-        let spot = Spot {
+    fn record_node(&mut self, text: &str, span: &Span) -> Option<String> {
+        let spot = FieldPosition {
             line: self.above + span.start.line(),
             column: span.start.col() + 1,
             block: None,
@@ -159,11 +164,11 @@ impl Walk<'_> {
                 self.places.root = spot;
                 return Some(String::new());
             }
-            Some(Open::List(path, index)) => {
+            Some(OpenNode::List(path, index)) => {
                 *index += 1;
                 (format!("{path}[{}]", *index - 1), false)
             }
-            Some(Open::Map(path, key)) => match key.take() {
+            Some(OpenNode::Map(path, key)) => match key.take() {
                 Some(key) => return Some(key),
                 None => {
                     let field = match path.as_str() {
@@ -180,7 +185,7 @@ impl Walk<'_> {
     }
 
     /// Records where the lines of a block text are: below the key with its `|`, indented like the first line that is not blank.
-    fn block(&mut self, path: &str) {
+    fn record_block(&mut self, path: &str) {
         let above = self.above;
         let Some(spot) = self.places.spots.get_mut(path) else {
             return;
@@ -218,7 +223,7 @@ spec:
 
     #[test]
     fn a_field_has_its_place_and_a_missing_one_that_of_its_parent() {
-        let places = Places::of(FILE.as_bytes(), 5);
+        let places = FieldPositions::from_document(FILE.as_bytes(), 5);
         for (field, expected) in [
             ("kind", (5, 1)),
             ("spec.addons[0].name", (8, 5)),
@@ -234,23 +239,23 @@ spec:
             ("metadata.labels[a.b/c]", (5, 1)),
             ("", (5, 1)),
         ] {
-            assert_eq!(places.at(field), expected, "{field}");
+            assert_eq!(places.position(field), expected, "{field}");
         }
     }
 
     #[test]
     fn a_line_of_a_text_has_its_place() {
-        let places = Places::of(FILE.as_bytes(), 5);
+        let places = FieldPositions::from_document(FILE.as_bytes(), 5);
         let field = "spec.addons[0].versions[1].source.inline.manifest";
-        assert_eq!(places.inside(field, 2, 4), Some((17, 16)));
+        assert_eq!(places.position_inside(field, 2, 4), Some((17, 16)));
         let field = "spec.addons[0].versions[0].source.inline.manifest";
-        assert_eq!(places.inside(field, 1, 1), None);
+        assert_eq!(places.position_inside(field, 1, 1), None);
     }
 
     #[test]
     fn what_cannot_be_read_is_known_up_to_there() {
-        let places = Places::of(b"a: 1\nb:\n  c: [\n", 1);
-        assert_eq!(places.at("b.c"), (3, 3));
-        assert_eq!(places.at("d"), (1, 1));
+        let places = FieldPositions::from_document(b"a: 1\nb:\n  c: [\n", 1);
+        assert_eq!(places.position("b.c"), (3, 3));
+        assert_eq!(places.position("d"), (1, 1));
     }
 }

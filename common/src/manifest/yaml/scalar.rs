@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use serde_json::{Number, Value};
 
-use super::Floats;
+use super::FloatReading;
 use super::error::YamlProblem;
 
 /// A tag that determines how a scalar is read. Any other tag leaves the text as it is.
@@ -21,7 +21,7 @@ pub(super) enum ScalarTag {
 
 /// A resolved scalar.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scalar<'a> {
+pub(super) enum YamlScalar<'a> {
     Null,
     Bool(bool),
     Integer(Number),
@@ -33,18 +33,18 @@ pub(super) enum Scalar<'a> {
 pub(super) fn resolve<'a>(
     text: Cow<'a, str>,
     tag: Option<ScalarTag>,
-) -> Result<Scalar<'a>, YamlProblem> {
+) -> Result<YamlScalar<'a>, YamlProblem> {
     let wanted = match tag {
-        None => return Ok(plain(text)),
-        Some(ScalarTag::Text) => return Ok(Scalar::Text(text)),
-        Some(ScalarTag::Binary) => return binary(&text),
+        None => return Ok(resolve_plain(text)),
+        Some(ScalarTag::Text) => return Ok(YamlScalar::Text(text)),
+        Some(ScalarTag::Binary) => return decode_binary(&text),
         Some(wanted) => wanted,
     };
-    match (plain(text), wanted) {
-        (scalar @ Scalar::Null, ScalarTag::Null)
-        | (scalar @ Scalar::Bool(_), ScalarTag::Bool)
-        | (scalar @ Scalar::Integer(_), ScalarTag::Int | ScalarTag::Float)
-        | (scalar @ Scalar::Float(..), ScalarTag::Float) => Ok(scalar),
+    match (resolve_plain(text), wanted) {
+        (scalar @ YamlScalar::Null, ScalarTag::Null)
+        | (scalar @ YamlScalar::Bool(_), ScalarTag::Bool)
+        | (scalar @ YamlScalar::Integer(_), ScalarTag::Int | ScalarTag::Float)
+        | (scalar @ YamlScalar::Float(..), ScalarTag::Float) => Ok(scalar),
         _ => Err(YamlProblem::Tag(match wanted {
             ScalarTag::Null => "null",
             ScalarTag::Bool => "bool",
@@ -54,21 +54,23 @@ pub(super) fn resolve<'a>(
     }
 }
 
-impl Scalar<'_> {
+impl YamlScalar<'_> {
     /// Converts to a JSON value.
-    pub(super) fn into_value(self, floats: Floats) -> Result<Value, YamlProblem> {
+    pub(super) fn into_value(self, floats: FloatReading) -> Result<Value, YamlProblem> {
         Ok(match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(value),
             Self::Integer(number) => Value::Number(number),
-            Self::Float(_, text) if floats == Floats::Text => Value::String(text.into_owned()),
-            Self::Float(float, _) => Value::Number(number(float).ok_or(YamlProblem::NotFinite)?),
+            Self::Float(_, text) if floats == FloatReading::Text => {
+                Value::String(text.into_owned())
+            }
+            Self::Float(float, _) => Value::Number(to_number(float).ok_or(YamlProblem::NotFinite)?),
             Self::Text(text) => Value::String(text.into_owned()),
         })
     }
 }
 
-impl<'a> Scalar<'a> {
+impl<'a> YamlScalar<'a> {
     /// Converts to a key: numbers and booleans become text (`yes:` is the key `"true"`).
     pub(super) fn into_key(self) -> Result<Cow<'a, str>, YamlProblem> {
         Ok(match self {
@@ -83,7 +85,7 @@ impl<'a> Scalar<'a> {
 }
 
 /// Converts the value of an alias to a key.
-pub(super) fn key_of(value: &Value) -> Result<String, YamlProblem> {
+pub(super) fn value_to_key(value: &Value) -> Result<String, YamlProblem> {
     match value {
         Value::Null => Err(YamlProblem::KeyNull),
         Value::Bool(value) => Ok(value.to_string()),
@@ -97,38 +99,38 @@ pub(super) fn key_of(value: &Value) -> Result<String, YamlProblem> {
 }
 
 /// Reads a scalar without quotes and tag.
-fn plain(text: Cow<'_, str>) -> Scalar<'_> {
+fn resolve_plain(text: Cow<'_, str>) -> YamlScalar<'_> {
     // In nearly all cases, the first byte shows that this is text.
     match text.as_bytes().first() {
-        None => Scalar::Null,
-        Some(b'0'..=b'9' | b'+' | b'-' | b'.') => numeric(text),
+        None => YamlScalar::Null,
+        Some(b'0'..=b'9' | b'+' | b'-' | b'.') => resolve_number(text),
         Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => {
-            word(text)
+            resolve_word(text)
         }
-        Some(_) => Scalar::Text(text),
+        Some(_) => YamlScalar::Text(text),
     }
 }
 
-fn word(text: Cow<'_, str>) -> Scalar<'_> {
+fn resolve_word(text: Cow<'_, str>) -> YamlScalar<'_> {
     match text.as_ref() {
-        "~" | "null" | "Null" | "NULL" => Scalar::Null,
+        "~" | "null" | "Null" | "NULL" => YamlScalar::Null,
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            Scalar::Bool(true)
+            YamlScalar::Bool(true)
         }
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            Scalar::Bool(false)
+            YamlScalar::Bool(false)
         }
-        _ => Scalar::Text(text),
+        _ => YamlScalar::Text(text),
     }
 }
 
-fn numeric(text: Cow<'_, str>) -> Scalar<'_> {
+fn resolve_number(text: Cow<'_, str>) -> YamlScalar<'_> {
     match text.as_ref() {
-        ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN, text),
+        ".nan" | ".NaN" | ".NAN" => return YamlScalar::Float(f64::NAN, text),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
-            return Scalar::Float(f64::INFINITY, text);
+            return YamlScalar::Float(f64::INFINITY, text);
         }
-        "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY, text),
+        "-.inf" | "-.Inf" | "-.INF" => return YamlScalar::Float(f64::NEG_INFINITY, text),
         _ => {}
     }
     // Underscores are dropped wherever they occur, unless the number begins with a point.
@@ -137,20 +139,20 @@ fn numeric(text: Cow<'_, str>) -> Scalar<'_> {
     } else {
         Cow::Borrowed(text.as_ref())
     };
-    if let Some(number) = integer(&digits) {
-        return Scalar::Integer(number);
+    if let Some(number) = parse_integer(&digits) {
+        return YamlScalar::Integer(number);
     }
     if is_float(&digits)
         && let Ok(float) = digits.parse::<f64>()
         && float.is_finite()
     {
-        return Scalar::Float(float, text);
+        return YamlScalar::Float(float, text);
     }
-    Scalar::Text(text)
+    YamlScalar::Text(text)
 }
 
 /// Go's `strconv.ParseInt(s, 0, 64)`, then `ParseUint`: `0x`, `0o`, `0b`, and a leading zero for octal.
-fn integer(text: &str) -> Option<Number> {
+fn parse_integer(text: &str) -> Option<Number> {
     let (negative, signed, digits) = match text.as_bytes().first()? {
         b'-' => (true, true, text.get(1..)?),
         b'+' => (false, true, text.get(1..)?),
@@ -211,7 +213,7 @@ fn is_float(text: &str) -> bool {
 
 /// Converts a float to a JSON number. Like in Go, a float without a fraction becomes an integer, so `replicas: 1.0` is valid for the API
 /// server.
-fn number(float: f64) -> Option<Number> {
+fn to_number(float: f64) -> Option<Number> {
     let negative_zero = float == 0.0 && float.is_sign_negative();
     if float.fract() == 0.0 && float.abs() < 9_223_372_036_854_775_808.0 && !negative_zero {
         // Exact, because an integral float is below 2^63.
@@ -236,12 +238,12 @@ fn float_key(float: f64) -> Result<String, YamlProblem> {
 }
 
 /// Decodes `!!binary` to the encoded text. The original silently replaces bytes that are not text.
-fn binary(text: &str) -> Result<Scalar<'static>, YamlProblem> {
+fn decode_binary(text: &str) -> Result<YamlScalar<'static>, YamlProblem> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(compact)
         .map_err(|_| YamlProblem::Binary)?;
     String::from_utf8(bytes)
-        .map(|text| Scalar::Text(Cow::Owned(text)))
+        .map(|text| YamlScalar::Text(Cow::Owned(text)))
         .map_err(|_| YamlProblem::Binary)
 }

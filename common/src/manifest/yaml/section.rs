@@ -2,14 +2,14 @@
 
 use granit_parser::Marker;
 
-use super::build::Builder;
+use super::build::DocumentBuilder;
 use super::error::YamlError;
-use super::indent::Indented;
-use super::text::text_of;
-use super::{Document, YamlOptions};
+use super::indent::IndentedText;
+use super::text::section_text;
+use super::{YamlDocument, YamlOptions};
 
 /// A part of the stream between two separator lines.
-pub(super) struct Section<'a> {
+pub(super) struct YamlSection<'a> {
     pub(super) bytes: &'a [u8],
     /// Line of its first byte in the stream.
     pub(super) line: usize,
@@ -22,7 +22,7 @@ const REREAD_COST: usize = 4096;
 
 /// The resources that reading a stream has used.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Budget {
+pub(super) struct YamlBudget {
     pub(super) nodes: usize,
     /// Bytes of scalars.
     pub(super) bytes: usize,
@@ -33,20 +33,20 @@ pub(super) struct Budget {
 }
 
 /// Reads the documents of a section: usually one; several if `...` separates them; null if there is none.
-pub(super) fn read(
-    section: &Section<'_>,
+pub(super) fn read_documents(
+    section: &YamlSection<'_>,
     options: &YamlOptions,
-    budget: &mut Budget,
-) -> Result<Vec<Document>, YamlError> {
-    let mut indented = Indented::new(text_of(section)?);
+    budget: &mut YamlBudget,
+) -> Result<Vec<YamlDocument>, YamlError> {
+    let mut indented = IndentedText::new(section_text(section)?);
     loop {
         let before = *budget;
-        match Builder::new(&indented, section.line, options, budget).documents() {
+        match DocumentBuilder::new(&indented, section.line, options, budget).build_documents() {
             Ok(documents) => return Ok(documents),
-            Err(Failure::Mistake(error)) => return Err(error),
-            Err(Failure::UnderIndented(at, error)) => {
+            Err(SectionError::Mistake(error)) => return Err(error),
+            Err(SectionError::UnderIndented(at, error)) => {
                 let reread = before.reread + section.bytes.len() + REREAD_COST;
-                *budget = Budget { reread, ..before };
+                *budget = YamlBudget { reread, ..before };
                 if reread > MAX_REREAD || !indented.indent(&at) {
                     return Err(error);
                 }
@@ -56,13 +56,13 @@ pub(super) fn read(
 }
 
 /// Why a section cannot be read.
-pub(super) enum Failure {
+pub(super) enum SectionError {
     Mistake(YamlError),
     /// A line of a quoted text that only our parser requires to be indented.
     UnderIndented(Marker, YamlError),
 }
 
-impl From<YamlError> for Failure {
+impl From<YamlError> for SectionError {
     fn from(error: YamlError) -> Self {
         Self::Mistake(error)
     }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn read(text: &str) -> Vec<Document> {
+fn read(text: &str) -> Vec<YamlDocument> {
     documents(text.as_bytes(), &YamlOptions::default())
         .collect::<Result<_, _>>()
         .unwrap()
@@ -100,7 +100,7 @@ fn a_repeated_key_names_both_places() {
 #[test]
 fn floats_can_stay_text() {
     let options = YamlOptions {
-        floats: Floats::Text,
+        floats: FloatReading::Text,
         ..YamlOptions::default()
     };
     let text = b"a: 1.0\nb: 1.10\nc: 1\nd: .inf\n1.50: x\n";

@@ -1,10 +1,10 @@
 //! Converts bytes to text: UTF-8 without a byte order mark and control characters.
 
 use super::error::{YamlError, YamlProblem};
-use super::section::Section;
+use super::section::YamlSection;
 
 /// Returns the text of a section.
-pub(super) fn text_of<'a>(section: &Section<'a>) -> Result<&'a str, YamlError> {
+pub(super) fn section_text<'a>(section: &YamlSection<'a>) -> Result<&'a str, YamlError> {
     let text = match std::str::from_utf8(section.bytes) {
         Ok(text) => text,
         Err(error) => {

@@ -9,8 +9,12 @@ fn map(value: Value) -> Map<String, Value> {
 }
 
 /// Fills, and returns the values and the recorded pointers.
-fn filled(current: Value, record: &Record, defaults: Value) -> (Value, Vec<String>, Record) {
-    let filled = fill(&map(current), record, map(defaults)).unwrap();
+fn filled(
+    current: Value,
+    record: &DefaultsRecord,
+    defaults: Value,
+) -> (Value, Vec<String>, DefaultsRecord) {
+    let filled = fill_defaults(&map(current), record, map(defaults)).unwrap();
     let pointers = filled.record.0.keys().cloned().collect();
     (Value::Object(filled.values), pointers, filled.record)
 }
@@ -70,7 +74,11 @@ fn missing_paths_are_filled_and_recorded_by_leaf() {
         ),
         (json!({}), json!({"a": 1.0}), json!({"a": 1}), vec!["/a"]),
     ] {
-        let (got, recorded, _) = filled(current.clone(), &Record::default(), defaults.clone());
+        let (got, recorded, _) = filled(
+            current.clone(),
+            &DefaultsRecord::default(),
+            defaults.clone(),
+        );
         assert_eq!(
             (got, recorded),
             (values, pointers.into_iter().map(str::to_owned).collect()),
@@ -83,7 +91,7 @@ fn missing_paths_are_filled_and_recorded_by_leaf() {
 fn what_is_ours_follows_and_what_was_edited_stays() {
     let (first, _, record) = filled(
         json!({"own": 1}),
-        &Record::default(),
+        &DefaultsRecord::default(),
         json!({"a": {"b": 1, "c": 2}, "d": 3}),
     );
     // how the user changed the values, new defaults, result, recorded
@@ -138,7 +146,10 @@ fn what_is_ours_follows_and_what_was_edited_stays() {
             "{edit} {defaults}"
         );
     }
-    assert_eq!(Value::Object(own(&map(first), &record)), json!({"own": 1}));
+    assert_eq!(
+        Value::Object(user_values(&map(first), &record)),
+        json!({"own": 1})
+    );
 }
 
 #[test]
@@ -152,7 +163,7 @@ fn a_number_keeps_its_digest_on_the_way_through_the_api_server() {
         (json!(1e300), json!(1e300)),
     ] {
         assert_eq!(digest(&written), digest(&stored), "{written}");
-        assert_eq!(as_stored(written), stored);
+        assert_eq!(to_stored(written), stored);
     }
     assert_ne!(digest(&json!(1)), digest(&json!("1")));
 }
@@ -160,17 +171,27 @@ fn a_number_keeps_its_digest_on_the_way_through_the_api_server() {
 #[test]
 fn an_unreadable_record_is_none_and_a_too_long_one_is_not_begun() {
     for text in ["", "null", "[]", "{\"a\": 1}", "{"] {
-        assert_eq!(Record::parse(Some(text)), Record::default(), "{text}");
+        assert_eq!(
+            DefaultsRecord::parse(Some(text)),
+            DefaultsRecord::default(),
+            "{text}"
+        );
     }
     let many: Map<String, Value> = (0..10_000)
         .map(|i| (format!("key-{i}"), json!(i)))
         .collect();
-    assert_eq!(fill(&Map::new(), &Record::default(), many), None);
+    assert_eq!(
+        fill_defaults(&Map::new(), &DefaultsRecord::default(), many),
+        None
+    );
     let mut deep = json!(1);
     for _ in 0..120 {
         deep = json!({ "a": deep });
     }
-    assert_eq!(fill(&Map::new(), &Record::default(), map(deep)), None);
+    assert_eq!(
+        fill_defaults(&Map::new(), &DefaultsRecord::default(), map(deep)),
+        None
+    );
 }
 
 #[test]
@@ -179,7 +200,7 @@ fn differences_are_as_deep_and_few_as_possible() {
     let root = PointerBuf::from_tokens(["spec", "values"]);
     let old = json!({"same": {"x": 1}, "gone": 1, "a": {"b": 1, "c/d": 2}, "list": [1, 2]});
     let new = json!({"same": {"x": 1}, "a": {"b": 1, "c/d": 3, "e": {"f": 1}}, "list": [1, 2, 3]});
-    difference(&root, &map(old), &map(new), &mut operations);
+    append_difference(&root, &map(old), &map(new), &mut operations);
     assert_eq!(
         serde_json::to_value(&operations).unwrap(),
         json!([

@@ -22,26 +22,26 @@ const MAX_PATTERNS: usize = 500;
 
 /// The pairs of pattern and default of a catalogue that were checked already, each with its problem, if any.
 #[derive(Debug, Default)]
-pub struct Patterns<'a>(BTreeMap<(&'a str, Option<&'a str>), Option<String>>);
+pub struct CheckedPatterns<'a>(BTreeMap<(&'a str, Option<&'a str>), Option<String>>);
 
 /// Returns why a field does not allow a value of its type, or `None` if it does. The message contains the allowed values, but not the given
 /// one, which could be a secret.
 #[must_use]
-pub fn refusal(field: &FormField, value: &Value) -> Option<String> {
-    if let Some(reason) = not_listed(&field.r#enum, value) {
+pub fn find_refusal(field: &FormField, value: &Value) -> Option<String> {
+    if let Some(reason) = find_enum_refusal(&field.r#enum, value) {
         return Some(reason);
     }
     let (Some(pattern), Value::String(text)) = (&field.pattern, value) else {
         return None;
     };
-    match compiled(pattern) {
-        Ok(regex) => mismatch(&regex, text),
+    match compile(pattern) {
+        Ok(regex) => find_mismatch(&regex, text),
         // The form is from an index that was never validated, so its intended restriction is unknown.
         Err(reason) => Some(format!("the pattern of the form cannot be used: {reason}")),
     }
 }
 
-fn mismatch(regex: &Regex, text: &str) -> Option<String> {
+fn find_mismatch(regex: &Regex, text: &str) -> Option<String> {
     if text.len() > MAX_TEXT {
         return Some(format!(
             "must have {MAX_TEXT} bytes at most: the form has a pattern for it"
@@ -50,9 +50,9 @@ fn mismatch(regex: &Regex, text: &str) -> Option<String> {
     (!regex.is_match(text)).then(|| format!("must match the pattern {regex}"))
 }
 
-fn not_listed(allowed: &[Value], value: &Value) -> Option<String> {
+fn find_enum_refusal(allowed: &[Value], value: &Value) -> Option<String> {
     let is_allowed = allowed.is_empty() || is_one_of(allowed, value);
-    (!is_allowed).then(|| format!("must be one of {}", listed(allowed, LISTED)))
+    (!is_allowed).then(|| format!("must be one of {}", list_values(allowed, LISTED)))
 }
 
 /// Returns whether a value is one of these. 1 and 1.0 are equal.
@@ -65,7 +65,7 @@ pub fn is_one_of(allowed: &[Value], value: &Value) -> bool {
 
 /// Lists at most `most` values for a message: `small, medium, \"very large\"`.
 #[must_use]
-pub fn listed(values: &[Value], most: usize) -> String {
+pub fn list_values(values: &[Value], most: usize) -> String {
     let text = |value: &Value| match value {
         Value::String(text) if is_word(text) => text.clone(),
         other => other.to_string(),
@@ -82,7 +82,10 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Returns the problems of `enum` and `pattern`, and of the default with them if they are valid.
-pub(super) fn problems<'a>(field: &'a FormField, patterns: &mut Patterns<'a>) -> Vec<String> {
+pub(super) fn find_problems<'a>(
+    field: &'a FormField,
+    patterns: &mut CheckedPatterns<'a>,
+) -> Vec<String> {
     let mut problems = Vec::new();
     let allowed = field.r#enum.as_slice();
     if allowed.len() > MAX_VALUES {
@@ -90,16 +93,16 @@ pub(super) fn problems<'a>(field: &'a FormField, patterns: &mut Patterns<'a>) ->
     }
     let mistake = allowed
         .iter()
-        .find_map(|value| super::mistake(field.r#type, value));
+        .find_map(|value| super::type_mistake(field.r#type, value));
     problems.extend(mistake.map(|mistake| format!("enum: {mistake}")));
     let is_long = |value: &Value| value.as_str().is_some_and(|text| text.len() > MAX_VALUE);
     if allowed.iter().any(is_long) {
         problems.push(format!("enum: a value has more than {MAX_VALUE} bytes"));
     }
     let default = field.default.as_ref();
-    let default = default.filter(|it| super::mistake(field.r#type, it).is_none());
+    let default = default.filter(|it| super::type_mistake(field.r#type, it).is_none());
     if problems.is_empty() {
-        let refusal = default.and_then(|default| not_listed(allowed, default));
+        let refusal = default.and_then(|default| find_enum_refusal(allowed, default));
         problems.extend(refusal.map(|refusal| format!("default: {refusal}")));
     }
     if let Some(pattern) = &field.pattern {
@@ -108,25 +111,25 @@ pub(super) fn problems<'a>(field: &'a FormField, patterns: &mut Patterns<'a>) ->
                 Some("pattern: only text has a pattern".to_owned())
             }
             FieldType::Text | FieldType::String | FieldType::TextArea => {
-                patterns.problem(pattern, default.and_then(Value::as_str))
+                patterns.find_problem(pattern, default.and_then(Value::as_str))
             }
         });
     }
     problems
 }
 
-impl<'a> Patterns<'a> {
+impl<'a> CheckedPatterns<'a> {
     /// Returns why a pattern cannot be used, or why its default does not match it.
-    fn problem(&mut self, pattern: &'a str, default: Option<&'a str>) -> Option<String> {
+    fn find_problem(&mut self, pattern: &'a str, default: Option<&'a str>) -> Option<String> {
         let key = (pattern, default);
         if self.0.len() >= MAX_PATTERNS && !self.0.contains_key(&key) {
             return Some(format!(
                 "pattern: the catalogue has more than {MAX_PATTERNS} different ones"
             ));
         }
-        let judge = || match compiled(pattern) {
+        let judge = || match compile(pattern) {
             Ok(regex) => {
-                let mismatch = default.and_then(|default| mismatch(&regex, default));
+                let mismatch = default.and_then(|default| find_mismatch(&regex, default));
                 mismatch.map(|reason| format!("default: {reason}"))
             }
             Err(reason) => Some(format!("pattern: {reason}")),
@@ -136,7 +139,7 @@ impl<'a> Patterns<'a> {
 }
 
 /// Compiles a pattern. The syntax is RE2 without Unicode classes, as in template functions.
-fn compiled(pattern: &str) -> Result<Regex, String> {
+fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > MAX_PATTERN {
         return Err(format!("it has more than {MAX_PATTERN} bytes"));
     }
@@ -196,18 +199,19 @@ mod tests {
             // Anchors are the author's business, as in a definition of Kubernetes.
             (&json!({"pattern": "b"}), json!("abc"), None),
         ] {
-            let refusal = refusal(&field(fields.clone()), &value);
+            let refusal = find_refusal(&field(fields.clone()), &value);
             assert_eq!(refusal.as_deref(), expected, "{fields} {value}");
         }
         let many: Vec<Value> = (0..100).map(Value::from).collect();
         let many = field(json!({"type": "number", "enum": many}));
         let expected = "must be one of 0, 1, 2, 3, 4, 5, 6, 7, …";
-        assert_eq!(refusal(&many, &json!(-1)).as_deref(), Some(expected));
+        assert_eq!(find_refusal(&many, &json!(-1)).as_deref(), Some(expected));
     }
 
     #[test]
     fn enums_and_patterns_are_judged_with_the_catalogue() {
-        let problems = |fields: &Value| problems(&field(fields.clone()), &mut Patterns::default());
+        let problems =
+            |fields: &Value| find_problems(&field(fields.clone()), &mut CheckedPatterns::default());
         let many: Vec<Value> = (0..65).map(Value::from).collect();
         for (fields, expected) in [
             (
@@ -265,12 +269,12 @@ mod tests {
     #[test]
     fn patterns_are_bounded() {
         let label = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
-        assert!(compiled(&format!(r"^{label}(\.{label})*$")).is_ok());
-        assert!(compiled("(a{1000}){1000}").is_err());
-        assert!(compiled(&"(".repeat(200)).is_err());
+        assert!(compile(&format!(r"^{label}(\.{label})*$")).is_ok());
+        assert!(compile("(a{1000}){1000}").is_err());
+        assert!(compile(&"(".repeat(200)).is_err());
         let texts: Vec<String> = (0..MAX_PATTERNS).map(|i| format!("^a{i}$")).collect();
-        let mut patterns = Patterns::default();
-        let mut problem = |pattern, default| patterns.problem(pattern, default);
+        let mut patterns = CheckedPatterns::default();
+        let mut problem = |pattern, default| patterns.find_problem(pattern, default);
         for (i, text) in texts.iter().enumerate() {
             let expected = (i % 2 == 1).then(|| format!("default: must match the pattern {text}"));
             let default = text.get(1..text.len() - 1 - i % 2);

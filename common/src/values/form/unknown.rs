@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::Violation;
+use super::FormViolation;
 use crate::api::catalogue::FormField;
 use crate::manifest::parse::type_of;
 use crate::nearest::nearest;
-use crate::values::path::Path;
+use crate::values::path::ValuePath;
 
 /// Maximum number of unknown paths for which the nearest field is determined, because that takes an edit distance to every field.
 const MAX_HINTS: usize = 20;
@@ -14,46 +14,46 @@ const MAX_HINTS: usize = 20;
 /// Returns the outermost paths of `values` without a field in the form, and the paths of values that are not a map although the form has
 /// fields below them. Such a value would remove what the catalogue sets there.
 #[must_use]
-pub fn unknown(form: &[FormField], values: &Map<String, Value>) -> Vec<Violation> {
+pub fn find_unknown(form: &[FormField], values: &Map<String, Value>) -> Vec<FormViolation> {
     let parsed = form.iter().filter_map(|field| {
-        let path = Path::parse(&field.internal_name).ok()?;
+        let path = ValuePath::parse(&field.internal_name).ok()?;
         Some((path, field.internal_name.as_str()))
     });
-    let mut search = Search {
+    let mut search = UnknownFieldSearch {
         fields: parsed.collect(),
         at: Vec::new(),
         found: Vec::new(),
     };
-    search.map(values);
+    search.check_map(values);
     search.found
 }
 
-struct Search<'a> {
+struct UnknownFieldSearch<'a> {
     /// Paths, each with its spelling in the form.
-    fields: Vec<(Path, &'a str)>,
+    fields: Vec<(ValuePath, &'a str)>,
     at: Vec<String>,
-    found: Vec<Violation>,
+    found: Vec<FormViolation>,
 }
 
-impl Search<'_> {
-    fn map(&mut self, values: &Map<String, Value>) {
+impl UnknownFieldSearch<'_> {
+    fn check_map(&mut self, values: &Map<String, Value>) {
         for (key, value) in values {
             self.at.push(key.clone());
-            self.value(value);
+            self.check_value(value);
             self.at.pop();
         }
     }
 
-    fn value(&mut self, value: &Value) {
-        let is_field = |path: &Path| self.at.starts_with(path.keys());
-        let is_above = |path: &Path| path.keys().starts_with(&self.at);
+    fn check_value(&mut self, value: &Value) {
+        let is_field = |path: &ValuePath| self.at.starts_with(path.keys());
+        let is_above = |path: &ValuePath| path.keys().starts_with(&self.at);
         // Values below a field are checked with the field, whose value is never a map.
         if self.fields.iter().any(|(path, _)| is_field(path)) {
             return;
         }
         let below = self.fields.iter().find(|(path, _)| is_above(path));
         match (below, value) {
-            (Some(_), Value::Object(inner)) => self.map(inner),
+            (Some(_), Value::Object(inner)) => self.check_map(inner),
             (Some((_, field)), other) => {
                 let message = format!(
                     "a map is expected, this is {}: the form has {field} in it",
@@ -64,7 +64,7 @@ impl Search<'_> {
             (None, _) => {
                 let message = format!(
                     "the form has no such field, and the add-on takes no other values{}",
-                    self.hint()
+                    self.suggestion()
                 );
                 self.report(message);
             }
@@ -72,15 +72,15 @@ impl Search<'_> {
     }
 
     fn report(&mut self, message: String) {
-        let path = Path::of(self.at.clone());
-        self.found.extend(path.map(|path| Violation {
+        let path = ValuePath::from_keys(self.at.clone());
+        self.found.extend(path.map(|path| FormViolation {
             path: path.to_string(),
             message,
         }));
     }
 
     /// Suggests the field with the name nearest to the key, from the same map if possible.
-    fn hint(&self) -> String {
+    fn suggestion(&self) -> String {
         let Some((key, map)) = self.at.split_last() else {
             return String::new();
         };
@@ -116,7 +116,7 @@ mod tests {
             {"internalName": "host\\.name"},
         ]))
         .unwrap();
-        unknown(&form, values.as_object().unwrap())
+        find_unknown(&form, values.as_object().unwrap())
             .into_iter()
             .map(|violation| format!("{}: {}", violation.path, violation.message))
             .collect()
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_form_without_fields_takes_nothing() {
         let values = json!({"a": 1, "b": {}});
-        let found = unknown(&[], values.as_object().unwrap());
+        let found = find_unknown(&[], values.as_object().unwrap());
         assert_eq!(found.len(), 2);
     }
 
@@ -183,7 +183,7 @@ mod tests {
             .map(|i| (format!("replica{i:06}"), json!(i)))
             .collect();
         let form = [serde_json::from_value(json!({"internalName": "replicas00000"})).unwrap()];
-        let found = unknown(&form, &values);
+        let found = find_unknown(&form, &values);
         let hints = found.iter().filter(|one| one.message.contains("mean"));
         assert_eq!((found.len(), hints.count()), (100_000, MAX_HINTS));
     }

@@ -5,16 +5,16 @@ use serde_json::json;
 use super::*;
 use crate::api::fixtures::{catalogue, installation, source};
 use crate::catalogue::Catalogue;
-use crate::values::defaulted::{defaults, fill};
+use crate::values::defaulted::{defaults, fill_defaults};
 
 /// The entry of a catalogue `platform` with these fields.
-fn entry(fields: Value) -> Entry {
+fn entry(fields: Value) -> CatalogueEntry {
     let mut version = json!({"version": "1.0.0", "source": source()});
     for (key, value) in fields.as_object().unwrap() {
         version[key] = value.clone();
     }
     let addons = json!([{"name": "a", "versions": [version]}]);
-    let catalogue = Catalogue::of_objects(&[catalogue("platform", addons)]);
+    let catalogue = Catalogue::from_objects(&[catalogue("platform", addons)]);
     catalogue.entries.into_iter().next().unwrap()
 }
 
@@ -31,9 +31,9 @@ fn example() -> Layers {
     );
     let package =
         json!({"image": {"registry": "hub", "tag": "1"}, "args": ["p", "q"], "n": null, "e": {}});
-    layers.package = Values::new("values.yaml of the package", package);
+    layers.package = LayerValues::new("values.yaml of the package", package);
     let secret = json!({"db": {"password": "hunter2"}, "image": {"tag": "s3cret"}});
-    layers.values_from = vec![Values::of_secret("shop", "db", "values", secret)];
+    layers.values_from = vec![LayerValues::from_secret("shop", "db", "values", secret)];
     layers
 }
 
@@ -48,12 +48,12 @@ fn later_layers_win() {
         "db": {"password": "hunter2"},
         "extra": {},
     });
-    assert_eq!(example().merged(), merged);
+    assert_eq!(example().merge_all(), merged);
     let mut masked = merged;
     for pointer in ["/image/tag", "/db/password"] {
         *masked.pointer_mut(pointer).unwrap() = json!("(from Secret shop/db, key values)");
     }
-    assert_eq!(example().masked(), masked);
+    assert_eq!(example().merge_masked(), masked);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn every_leaf_has_its_origin() {
 #[test]
 fn what_replaces_a_map_overrides_all_that_was_in_it() {
     let mut layers = example();
-    layers.spec = Values::new("spec.values", json!({"image": "text", "args": {"a": 1}}));
+    layers.spec = LayerValues::new("spec.values", json!({"image": "text", "args": {"a": 1}}));
     let explained = layers.explain();
     let over = |path: &str| {
         let leaf = explained.iter().find(|leaf| leaf.path.to_string() == path);
@@ -131,9 +131,9 @@ fn what_was_filled_in_stays_under_the_secrets() {
         "template": {"method": "helm"},
     }));
     let own = json!({"mine": 1});
-    let filled = fill(
+    let filled = fill_defaults(
         own.as_object().unwrap(),
-        &Record::default(),
+        &DefaultsRecord::default(),
         defaults(&entry.version),
     );
     let filled = filled.unwrap();
@@ -145,15 +145,15 @@ fn what_was_filled_in_stays_under_the_secrets() {
     );
     object.metadata.annotations = filled
         .record
-        .text()
+        .to_annotation()
         .map(|text| [(ANNOTATION_DEFAULTED.to_owned(), text)].into());
     // An edit makes it the user's, over the Secret.
     object.spec.values.as_mut().unwrap()["level"] = json!(2);
-    let mut layers = Layers::of(&entry, &object);
+    let mut layers = Layers::for_installation(&entry, &object);
     let secret = json!({"password": "hunter2", "level": 3});
-    layers.values_from = vec![Values::of_secret("n", "s", "k", secret)];
+    layers.values_from = vec![LayerValues::from_secret("n", "s", "k", secret)];
     assert_eq!(
-        layers.merged(),
+        layers.merge_all(),
         json!({"password": "hunter2", "level": 2, "mine": 1})
     );
     assert!(!format!("{layers:?}").contains("hunter2"));
@@ -162,7 +162,7 @@ fn what_was_filled_in_stays_under_the_secrets() {
 #[test]
 fn plain_manifests_have_no_values_of_an_entry() {
     let entry = entry(json!({"values": {"a": 1}}));
-    assert_eq!(Layers::new(&entry, json!({})).merged(), json!({}));
+    assert_eq!(Layers::new(&entry, json!({})).merge_all(), json!({}));
 }
 
 #[test]
@@ -193,10 +193,15 @@ fn as_json() {
 #[test]
 fn whole_numbers_above_the_package() {
     let layers = Layers {
-        package: Values::new("p", json!({"port": 80, "kept": 1_000_000})),
-        catalogue: Values::new("c", json!({"size": 2_000_000, "account": 1})),
-        values_from: vec![Values::of_secret("n", "s", "k", json!({"pin": 123_456}))],
-        spec: Values::new(
+        package: LayerValues::new("p", json!({"port": 80, "kept": 1_000_000})),
+        catalogue: LayerValues::new("c", json!({"size": 2_000_000, "account": 1})),
+        values_from: vec![LayerValues::from_secret(
+            "n",
+            "s",
+            "k",
+            json!({"pin": 123_456}),
+        )],
+        spec: LayerValues::new(
             "spec",
             json!({"account": 123_456_789_012_i64, "ratio": 1.5, "big": u64::MAX, "text": "5", "a.b": {"c,d": -3},
                 "list": [1, {"uid": 1_000_620_000}, "x"], "none": null}),

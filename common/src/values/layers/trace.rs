@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::values::path::Path;
+use crate::values::path::ValuePath;
 
 /// The merged layers. Layers are identified by their index.
 #[derive(Debug, Default)]
-pub(super) struct Trace(Branch);
+pub(super) struct LayerTrace(TraceBranch);
 
 /// A leaf, with the layers that set a value at its path.
 #[derive(Debug)]
-pub(super) struct Traced {
+pub(super) struct TracedLeaf {
     /// Its path.
-    pub(super) path: Path,
+    pub(super) path: ValuePath,
     /// The value; `None` if deleted.
     pub(super) value: Option<Value>,
     /// The layer that sets the value.
@@ -24,13 +24,13 @@ pub(super) struct Traced {
 }
 
 #[derive(Debug)]
-enum Node {
-    Leaf(Leaf),
-    Branch(Branch),
+enum TraceNode {
+    Leaf(TraceLeaf),
+    Branch(TraceBranch),
 }
 
 #[derive(Debug)]
-struct Leaf {
+struct TraceLeaf {
     /// The value; `None` if deleted.
     value: Option<Value>,
     by: usize,
@@ -39,16 +39,16 @@ struct Leaf {
 
 /// A map, with the layer that set it.
 #[derive(Debug, Default)]
-struct Branch {
-    children: BTreeMap<String, Node>,
+struct TraceBranch {
+    children: BTreeMap<String, TraceNode>,
     by: usize,
     over: BTreeSet<usize>,
 }
 
-impl Trace {
+impl LayerTrace {
     /// Merges maps in their order. The first one is taken unchanged, including its nulls.
-    pub(super) fn of<'a>(layers: impl Iterator<Item = &'a Value>) -> Self {
-        let mut root = Branch::default();
+    pub(super) fn from_layers<'a>(layers: impl Iterator<Item = &'a Value>) -> Self {
+        let mut root = TraceBranch::default();
         for (by, layer) in layers.enumerate() {
             if let Value::Object(fields) = layer {
                 root.add(fields, by);
@@ -58,40 +58,42 @@ impl Trace {
     }
 
     /// Returns all leaves, sorted by path.
-    pub(super) fn leaves(&self) -> Vec<Traced> {
+    pub(super) fn leaves(&self) -> Vec<TracedLeaf> {
         let mut leaves = Vec::new();
         self.0.collect(&mut Vec::new(), &mut leaves);
         leaves
     }
 
     /// Returns the merged values. `show` converts each leaf from its value and layer.
-    pub(super) fn rebuilt(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
-        self.0.rebuilt(show)
+    pub(super) fn rebuild(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
+        self.0.rebuild(show)
     }
 }
 
-impl Branch {
+impl TraceBranch {
     fn add(&mut self, fields: &Map<String, Value>, by: usize) {
         for (key, value) in fields {
             let old = self.children.remove(key);
-            let node = Node::merged(old, &self.over, value, by);
+            let node = TraceNode::merge(old, &self.over, value, by);
             self.children.insert(key.clone(), node);
         }
     }
 
-    fn collect(&self, at: &mut Vec<String>, leaves: &mut Vec<Traced>) {
+    fn collect(&self, at: &mut Vec<String>, leaves: &mut Vec<TracedLeaf>) {
         for (key, node) in &self.children {
             at.push(key.clone());
             let (value, by, over) = match node {
-                Node::Branch(branch) if !branch.children.is_empty() => {
+                TraceNode::Branch(branch) if !branch.children.is_empty() => {
                     branch.collect(at, leaves);
                     at.pop();
                     continue;
                 }
-                Node::Branch(empty) => (Some(Value::Object(Map::new())), empty.by, &empty.over),
-                Node::Leaf(leaf) => (leaf.value.clone(), leaf.by, &leaf.over),
+                TraceNode::Branch(empty) => {
+                    (Some(Value::Object(Map::new())), empty.by, &empty.over)
+                }
+                TraceNode::Leaf(leaf) => (leaf.value.clone(), leaf.by, &leaf.over),
             };
-            leaves.extend(Path::of(at.clone()).map(|path| Traced {
+            leaves.extend(ValuePath::from_keys(at.clone()).map(|path| TracedLeaf {
                 path,
                 value,
                 by,
@@ -101,14 +103,14 @@ impl Branch {
         }
     }
 
-    fn rebuilt(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
+    fn rebuild(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
         let fields = self.children.iter().filter_map(|(key, node)| {
             let value = match node {
-                Node::Branch(branch) if branch.children.is_empty() => {
+                TraceNode::Branch(branch) if branch.children.is_empty() => {
                     show(&Value::Object(Map::new()), branch.by)
                 }
-                Node::Branch(branch) => branch.rebuilt(show),
-                Node::Leaf(leaf) => show(leaf.value.as_ref()?, leaf.by),
+                TraceNode::Branch(branch) => branch.rebuild(show),
+                TraceNode::Leaf(leaf) => show(leaf.value.as_ref()?, leaf.by),
             };
             Some((key.clone(), value))
         });
@@ -116,9 +118,9 @@ impl Branch {
     }
 }
 
-impl Node {
+impl TraceNode {
     /// Merges a value into a node. `above` contains the layers that the parent map overrides.
-    fn merged(old: Option<Self>, above: &BTreeSet<usize>, value: &Value, by: usize) -> Self {
+    fn merge(old: Option<Self>, above: &BTreeSet<usize>, value: &Value, by: usize) -> Self {
         match (old, value) {
             (Some(Self::Branch(mut branch)), Value::Object(fields)) => {
                 branch.add(fields, by);
@@ -127,7 +129,7 @@ impl Node {
             (old, value) => {
                 let over = old.map_or_else(|| above.clone(), |old| old.layers());
                 if let Value::Object(fields) = value {
-                    let mut branch = Branch {
+                    let mut branch = TraceBranch {
                         children: BTreeMap::new(),
                         by,
                         over,
@@ -137,7 +139,7 @@ impl Node {
                 }
                 // A null deletes. In the first layer, there is nothing to delete, so it stays.
                 let value = (!value.is_null() || by == 0).then(|| value.clone());
-                Self::Leaf(Leaf { value, by, over })
+                Self::Leaf(TraceLeaf { value, by, over })
             }
         }
     }

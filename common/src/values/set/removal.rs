@@ -4,32 +4,32 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::{Step, shown};
+use super::{AssignmentStep, path_text};
 
 /// The path of a value to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removal {
+pub struct ValueRemoval {
     /// The first step is a key.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<AssignmentStep>,
 }
 
-impl Removal {
+impl ValueRemoval {
     /// Returns whether there is a value at the path, which may be null.
     #[must_use]
     pub fn is_in(&self, values: &Value) -> bool {
         let mut steps = self.steps.iter();
         let found = steps.try_fold(values, |at, step| match step {
-            Step::Key(key) => at.as_object()?.get(key),
-            Step::Index(index) => at.as_array()?.get(*index),
+            AssignmentStep::Key(key) => at.as_object()?.get(key),
+            AssignmentStep::Index(index) => at.as_array()?.get(*index),
         });
         found.is_some()
     }
 }
 
-impl fmt::Display for Removal {
+impl fmt::Display for ValueRemoval {
     /// Writes the path as in a flag.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.steps))
+        f.write_str(&path_text(&self.steps))
     }
 }
 
@@ -37,36 +37,37 @@ impl fmt::Display for Removal {
 ///
 /// Indices refer to the lists before any removal. Maps that become empty are removed as well, because an empty map would replace a text of
 /// a lower layer. Lists stay, because an empty list is a value.
-pub fn remove(values: &mut Value, removals: &[Removal]) {
-    let mut from_the_end: Vec<&[Step]> = removals.iter().map(|one| one.steps.as_slice()).collect();
+pub fn remove_values(values: &mut Value, removals: &[ValueRemoval]) {
+    let mut from_the_end: Vec<&[AssignmentStep]> =
+        removals.iter().map(|one| one.steps.as_slice()).collect();
     from_the_end.sort_unstable();
     from_the_end.dedup();
     for steps in from_the_end.into_iter().rev() {
-        take(values, steps);
+        remove_at(values, steps);
     }
 }
 
-fn take(at: &mut Value, steps: &[Step]) {
+fn remove_at(at: &mut Value, steps: &[AssignmentStep]) {
     match (at, steps) {
-        (Value::Object(map), [Step::Key(key)]) => {
+        (Value::Object(map), [AssignmentStep::Key(key)]) => {
             map.remove(key);
         }
-        (Value::Array(items), [Step::Index(index)]) if *index < items.len() => {
+        (Value::Array(items), [AssignmentStep::Index(index)]) if *index < items.len() => {
             items.remove(*index);
         }
-        (Value::Object(map), [Step::Key(key), rest @ ..]) => {
+        (Value::Object(map), [AssignmentStep::Key(key), rest @ ..]) => {
             let Some(below) = map.get_mut(key) else {
                 return;
             };
             let was_empty = is_empty(below);
-            take(below, rest);
+            remove_at(below, rest);
             if !was_empty && is_empty(below) {
                 map.remove(key);
             }
         }
-        (Value::Array(items), [Step::Index(index), rest @ ..]) => {
+        (Value::Array(items), [AssignmentStep::Index(index), rest @ ..]) => {
             if let Some(item) = items.get_mut(*index) {
-                take(item, rest);
+                remove_at(item, rest);
             }
         }
         _ => {}
@@ -81,18 +82,18 @@ fn is_empty(value: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::removals;
+    use super::super::parse_removals;
     use super::*;
     use crate::values::ValuesError;
 
     /// The values without what the flags name, and the paths that have no value.
     fn without(values: &Value, flags: &[&str]) -> (Value, Vec<String>) {
-        let all = flags.iter().flat_map(|flag| removals(flag).unwrap());
-        let all: Vec<Removal> = all.collect();
+        let all = flags.iter().flat_map(|flag| parse_removals(flag).unwrap());
+        let all: Vec<ValueRemoval> = all.collect();
         let absent = all.iter().filter(|one| !one.is_in(values));
         let absent = absent.map(ToString::to_string).collect();
         let mut left = values.clone();
-        remove(&mut left, &all);
+        remove_values(&mut left, &all);
         (left, absent)
     }
 
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn paths_are_spelled_as_in_assignments() {
-        let words = |flag: &str| match removals(flag) {
+        let words = |flag: &str| match parse_removals(flag) {
             Ok(paths) => paths.iter().map(ToString::to_string).collect::<Vec<_>>(),
             Err(error @ ValuesError::Set { .. }) => {
                 let problem = std::error::Error::source(&error).unwrap();

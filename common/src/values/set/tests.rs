@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn set(values: &mut Value, flag: &str, form: &[FormField]) -> Result<(), ValuesError> {
-    apply(values, &parse(Grammar::Typed, flag)?, form)
+    apply_assignments(values, &parse_assignments(Grammar::Typed, flag)?, form)
 }
 
 fn words(error: &ValuesError) -> String {
@@ -124,8 +124,8 @@ fn json_is_read_whole() {
         ("a=,b= 7 ,c=null", json!({"a": null, "b": 7, "c": null})),
     ] {
         let mut values = json!({});
-        let assignments = parse(Grammar::Json, flag).unwrap();
-        apply(&mut values, &assignments, &[]).unwrap();
+        let assignments = parse_assignments(Grammar::Json, flag).unwrap();
+        apply_assignments(&mut values, &assignments, &[]).unwrap();
         assert_eq!(values, expected, "{flag}");
     }
     for (flag, message) in [
@@ -136,7 +136,7 @@ fn json_is_read_whole() {
             "path \"a\": a number of that size loses digits in the API server; write it in quotes",
         ),
     ] {
-        let error = parse(Grammar::Json, flag).unwrap_err();
+        let error = parse_assignments(Grammar::Json, flag).unwrap_err();
         assert_eq!(words(&error), message, "{flag}");
     }
 }
@@ -180,11 +180,11 @@ fn the_form_decides_the_type() {
 
 #[test]
 fn names_of_files_can_be_replaced() {
-    let mut assignments = parse(Grammar::Text, "a=x,b={y,z}").unwrap();
+    let mut assignments = parse_assignments(Grammar::Text, "a=x,b={y,z}").unwrap();
     for text in assignments.iter_mut().flat_map(Assignment::texts_mut) {
         text.push('!');
     }
     let mut values = json!({});
-    apply(&mut values, &assignments, &[]).unwrap();
+    apply_assignments(&mut values, &assignments, &[]).unwrap();
     assert_eq!(values, json!({"a": "x!", "b": ["y!", "z!"]}));
 }

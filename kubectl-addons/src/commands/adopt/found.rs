@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 
 use addons_operation::Offer;
-use addons_operation::adopt::{found, offered_as};
-use addons_plan::found::Install;
+use addons_operation::adopt::{find_foreign_installs, find_offered_version};
+use addons_plan::found::ForeignInstall;
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::choices;
-use crate::cli::operation::Adopt;
-use crate::cli::{Format, Listing};
+use crate::cli::operation::AdoptArgs;
+use crate::cli::{Listing, OutputFormat};
 use crate::exit::Exit;
-use crate::output::{self, Items, table::Table};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::adoption as words;
 
 /// An install of another tool, and the command that adopts it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct AdoptableRow {
     #[serde(flatten)]
-    install: Install,
+    install: ForeignInstall,
     /// Absent if no catalogue has an add-on of its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     adopt: Option<String>,
@@ -31,37 +31,41 @@ struct Row {
 ///
 /// # Errors
 /// The server does not respond, or the index cannot be read.
-pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
-    let offer = choices::offer(&args.source);
-    let found = found(session.ctx(), &offer).await?;
+pub async fn run(session: &Session, args: &AdoptArgs) -> Result<Exit> {
+    let offer = choices::parse_offer(&args.source);
+    let found = find_foreign_installs(session.ctx(), &offer).await?;
     for (collection, why) in &found.unreadable {
         output::note(&format!("warning: {collection} cannot be listed: {why}"));
     }
     let rows = found.installs.into_iter();
-    let rows = rows.map(|install| Row {
-        adopt: command(&install, &found.offered, &offer),
+    let rows = rows.map(|install| AdoptableRow {
+        adopt: adopt_command(&install, &found.offered, &offer),
         install,
     });
-    let rows: Vec<Row> = rows.collect();
+    let rows: Vec<AdoptableRow> = rows.collect();
     let asked = Listing {
         format: args.output,
         no_headers: args.no_headers,
     };
     match args.output {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: &rows }, asked)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: &rows }, asked)?
         }
-        Format::Name => {
+        OutputFormat::Name => {
             let names = rows.iter().map(|row| row.install.name.as_str());
-            output::names("addon", names);
+            output::print_names("addon", names);
         }
-        Format::Table | Format::Wide if rows.is_empty() => output::note("nothing to adopt"),
-        Format::Table | Format::Wide => output::data(&table(rows).listed(asked)),
+        OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => {
+            output::note("nothing to adopt")
+        }
+        OutputFormat::Table | OutputFormat::Wide => {
+            output::print_text(&table(rows).render_listing(asked))
+        }
     }
     Ok(Exit::Done)
 }
 
-fn table(rows: Vec<Row>) -> Table {
+fn table(rows: Vec<AdoptableRow>) -> Table {
     let mut table = Table::new(&[
         "FOUND BY",
         "NAME",
@@ -70,8 +74,8 @@ fn table(rows: Vec<Row>) -> Table {
         "OBJECTS",
         "ADOPT",
     ]);
-    for Row { install, adopt } in rows {
-        table.row(vec![
+    for AdoptableRow { install, adopt } in rows {
+        table.add_row(vec![
             install.found_by.word().to_owned(),
             install.name,
             install.namespace.unwrap_or_default(),
@@ -84,8 +88,8 @@ fn table(rows: Vec<Row>) -> Table {
 }
 
 /// Returns the `adopt` command for an add-on with the name of the install or of its chart. What kops installed comes from its own index.
-fn command(
-    install: &Install,
+fn adopt_command(
+    install: &ForeignInstall,
     offered: &BTreeMap<String, Vec<String>>,
     offer: &Offer,
 ) -> Option<String> {
@@ -115,8 +119,8 @@ fn command(
     };
     let offered = offered.get(addon).map_or(&[][..], Vec::as_slice);
     let version = install.version.as_deref();
-    let version = version.and_then(|version| offered_as(offered, version));
-    Some(words::command(install, addon, version, &flags))
+    let version = version.and_then(|version| find_offered_version(offered, version));
+    Some(words::adopt_command(install, addon, version, &flags))
 }
 
 #[cfg(test)]
@@ -134,20 +138,21 @@ mod tests {
         let versions = vec!["1.0.0".to_owned(), "1.1.0".to_owned()];
         let offered =
             BTreeMap::from([("web".to_owned(), versions), ("dns".to_owned(), Vec::new())]);
-        let of_version = |version: &str, install: Install| Install {
+        let of_version = |version: &str, install: ForeignInstall| ForeignInstall {
             version: Some(version.to_owned()),
             ..install
         };
-        let install = |found_by, name: &str, chart: Option<&str>, channel: Option<&str>| Install {
-            found_by,
-            name: name.to_owned(),
-            namespace: Some("shop".to_owned()),
-            version: None,
-            chart: chart.map(str::to_owned),
-            channel: channel.map(str::to_owned),
-            objects: 1,
-            namespaces: BTreeSet::new(),
-        };
+        let install =
+            |found_by, name: &str, chart: Option<&str>, channel: Option<&str>| ForeignInstall {
+                found_by,
+                name: name.to_owned(),
+                namespace: Some("shop".to_owned()),
+                version: None,
+                chart: chart.map(str::to_owned),
+                channel: channel.map(str::to_owned),
+                objects: 1,
+                namespaces: BTreeSet::new(),
+            };
         let index = Offer::Indexes(vec![Typed::on_command_line("index.yaml").into()]);
         for (install, offer, expected) in [
             (
@@ -191,7 +196,7 @@ mod tests {
                 None,
             ),
         ] {
-            let command = command(&install, &offered, offer);
+            let command = adopt_command(&install, &offered, offer);
             let expected = expected.map(|rest| format!("kubectl addons adopt {rest}"));
             assert_eq!(command, expected, "{install:?}");
         }

@@ -1,7 +1,7 @@
 //! `catalogue add LOCATION…`
 
 use addons_admission::validate;
-use addons_engine::catalogues::{self, Written};
+use addons_engine::catalogues::{self, CatalogueWrite};
 use addons_engine::{EngineError, local};
 use anyhow::{Result, bail};
 use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
@@ -9,14 +9,14 @@ use common::api::names;
 use common::catalogue::author::Typed;
 use common::catalogue::size;
 
-use super::contained::contain;
-use crate::cli::reading::CatalogueAdd;
+use super::contained::inline_all;
+use crate::cli::reading::CatalogueAddArgs;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use addons_operation::definitions;
-use addons_operation::distribution::sync::{self, Referred};
+use addons_operation::distribution::sync::{self, ReferredCatalogue};
 use addons_operation::distribution::{DistributionError, md5};
 use addons_operation::verdict;
 use addons_operation::{OperationError, Records};
@@ -26,24 +26,26 @@ use addons_sources::location::{self, LocatedCatalogue};
 ///
 /// # Errors
 /// A location cannot be read, validation denies a catalogue, or the server refuses it.
-pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
-    let added = read(session, args).await?;
+pub async fn run(session: &Session, args: &CatalogueAddArgs) -> Result<Exit> {
+    let added = read_locations(session, args).await?;
     let objects: Vec<&AddonCatalogue> = added.iter().map(|one| &one.object).collect();
     let known = Records::read(session.ctx()).await?;
     let existing = session.ctx().catalogues().await?;
-    let requester = super::requester(
+    let requester = super::find_requester(
         session,
         &existing.iter().chain(objects.clone()).collect::<Vec<_>>(),
     )
     .await?;
-    let mut facts = verdict::facts(session.ctx(), &known, Default::default(), true).await?;
+    let mut facts = verdict::collect_facts(session.ctx(), &known, Default::default(), true).await?;
     for one in &added {
         let content = one.content.as_ref().unwrap_or(&one.object);
-        let name = super::name(content);
-        let old = existing.iter().find(|old| super::name(old) == name);
-        let judged = validate::catalogue(content, old, &requester, &facts);
+        let name = super::catalogue_name(content);
+        let old = existing
+            .iter()
+            .find(|old| super::catalogue_name(old) == name);
+        let judged = validate::validate_catalogue(content, old, &requester, &facts);
         verdict::conclude(session.ctx(), &format!("catalogue {name}"), &judged)?;
-        facts.replace(content.clone());
+        facts.replace_catalogue(content.clone());
         if let Err(error) = size::check(&one.object.spec) {
             let name = name.to_owned();
             return Err(OperationError::from(DistributionError::TooLarge { name, error }).into());
@@ -54,20 +56,20 @@ pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
     }
     for object in &objects {
         let written = write(session, object).await?;
-        output::note(&done(object, written));
+        output::note(&describe_written(object, written));
     }
-    fill(session, &objects).await
+    sync_empty(session, &objects).await
 }
 
 /// A catalogue as it will be stored.
-struct Added {
+struct AddedCatalogue {
     object: AddonCatalogue,
     /// The content of its file, if the catalogue is by reference.
     content: Option<AddonCatalogue>,
 }
 
 /// Syncs the catalogues that only say where their add-ons come from. For catalogues by reference this writes the status.
-async fn fill(session: &Session, added: &[&AddonCatalogue]) -> Result<Exit> {
+async fn sync_empty(session: &Session, added: &[&AddonCatalogue]) -> Result<Exit> {
     let mut worst = Exit::Done;
     let mut empty = added
         .iter()
@@ -80,78 +82,79 @@ async fn fill(session: &Session, added: &[&AddonCatalogue]) -> Result<Exit> {
     let stored = session.ctx().fresh();
     let stored = stored.catalogues().await?;
     for object in empty {
-        let object = super::named(stored, super::name(object))?;
-        worst = worst.max(super::sync::one(session, object).await.1);
+        let object = super::find_catalogue(stored, super::catalogue_name(object))?;
+        worst = worst.max(super::sync::sync_one(session, object).await.1);
     }
     Ok(worst)
 }
 
-async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<Added>> {
+async fn read_locations(session: &Session, args: &CatalogueAddArgs) -> Result<Vec<AddedCatalogue>> {
     let mut found = Vec::new();
     for location in &args.locations {
-        let reach = session.ctx().typed(location);
+        let reach = session.ctx().reach_of_typed(location);
         let read = location::read(location, &session.ctx().access(&reach)).await?;
         found.extend(read.into_iter().map(|one| (location, one)));
     }
     if args.name.is_some() && found.len() != 1 {
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "--name can only be used with a single catalogue; these are {}",
             found.len()
         ))
         .into());
     }
-    let mut objects: Vec<Added> = Vec::new();
+    let mut objects: Vec<AddedCatalogue> = Vec::new();
     for (typed, mut one) in found {
-        for warning in &md5::take_out(session.rules(), &mut one) {
+        for warning in &md5::remove_hashes(session.rules(), &mut one) {
             output::warn(warning);
         }
         for warning in &one.warnings {
             output::warn(warning);
         }
         let location = one.location.clone();
-        let object = resolve(session, args, one)?;
+        let object = name_object(session, args, one)?;
         if objects
             .iter()
-            .any(|other| super::name(&other.object) == super::name(&object))
+            .any(|other| super::catalogue_name(&other.object) == super::catalogue_name(&object))
         {
             bail!(
                 "two catalogues named {}; add one of them with --name",
-                super::name(&object)
+                super::catalogue_name(&object)
             );
         }
-        objects.push(added(session, args, (typed, &location), object).await?);
+        objects.push(prepare_catalogue(session, args, (typed, &location), object).await?);
     }
     Ok(objects)
 }
 
 /// Prepares a catalogue for storing: with all its manifests, or by reference.
-async fn added(
+async fn prepare_catalogue(
     session: &Session,
-    args: &CatalogueAdd,
+    args: &CatalogueAddArgs,
     (typed, location): (&Typed, &str),
     mut object: AddonCatalogue,
-) -> Result<Added> {
+) -> Result<AddedCatalogue> {
     if !args.by_reference && object.spec.reference().is_none() {
-        let reach = session.ctx().beside(typed, location);
-        contain(&mut object, location, &session.ctx().access(&reach)).await?;
+        let reach = session.ctx().reach_beside(typed, location);
+        inline_all(&mut object, location, &session.ctx().access(&reach)).await?;
         let content = None;
-        return Ok(Added { object, content });
+        return Ok(AddedCatalogue { object, content });
     }
     if object.spec.from.is_none() {
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "{location}: --by-reference needs a file that others can read: add it by URL, or say in spec.from where it is"
         ))
         .into());
     }
-    let Referred { object, content } = sync::refer(session.ctx(), &object).await?;
+    let ReferredCatalogue { object, content } =
+        sync::make_reference(session.ctx(), &object).await?;
     let content = Some(content);
-    Ok(Added { object, content })
+    Ok(AddedCatalogue { object, content })
 }
 
 /// Sets the name and namespace of the object.
-fn resolve(
+fn name_object(
     session: &Session,
-    args: &CatalogueAdd,
+    args: &CatalogueAddArgs,
     located: LocatedCatalogue,
 ) -> Result<AddonCatalogue> {
     let LocatedCatalogue {
@@ -162,7 +165,7 @@ fn resolve(
     let name = args
         .name
         .as_deref()
-        .unwrap_or(super::name(&object))
+        .unwrap_or(super::catalogue_name(&object))
         .to_owned();
     if !names::is_object_name(&name) {
         let problem = if name.is_empty() {
@@ -172,7 +175,7 @@ fn resolve(
                 "{name:?} cannot be the name of a catalogue (lower-case letters, digits, - and .)"
             )
         };
-        return Err(Usage(format!("{location}: {problem}; give it one with --name")).into());
+        return Err(UsageError(format!("{location}: {problem}; give it one with --name")).into());
     }
     if let Some(namespace) = object.metadata.namespace.as_deref()
         && namespace != session.global().system_namespace
@@ -184,14 +187,14 @@ fn resolve(
     }
     // Other clients cannot read a file on this machine.
     if object.spec.from.is_none() && !location.starts_with("file:") {
-        object.spec.from = Some(CatalogueFrom::of_url(&location));
+        object.spec.from = Some(CatalogueFrom::from_url(&location));
     }
     object.metadata.name = Some(name);
     object.metadata.namespace = Some(session.global().system_namespace.clone());
     Ok(object)
 }
 
-async fn write(session: &Session, object: &AddonCatalogue) -> Result<Written> {
+async fn write(session: &Session, object: &AddonCatalogue) -> Result<CatalogueWrite> {
     let cluster = session.cluster().await?;
     match catalogues::put(cluster, object).await {
         // The system namespace does not exist yet.
@@ -203,15 +206,17 @@ async fn write(session: &Session, object: &AddonCatalogue) -> Result<Written> {
     }
 }
 
-fn done(object: &AddonCatalogue, written: Written) -> String {
+fn describe_written(object: &AddonCatalogue, written: CatalogueWrite) -> String {
     let word = match written {
-        Written::Created => "added",
-        Written::Replaced => "replaced",
-        Written::Unchanged => return format!("catalogue {} is as it was", super::name(object)),
+        CatalogueWrite::Created => "added",
+        CatalogueWrite::Replaced => "replaced",
+        CatalogueWrite::Unchanged => {
+            return format!("catalogue {} is as it was", super::catalogue_name(object));
+        }
     };
     format!(
         "catalogue {} {word}: {}",
-        super::name(object),
-        super::counts(object)
+        super::catalogue_name(object),
+        super::count_content(object)
     )
 }

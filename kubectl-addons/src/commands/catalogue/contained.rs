@@ -3,10 +3,10 @@
 
 use anyhow::{Context as _, Result, ensure};
 use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source};
-use common::catalogue::local::of_this_machine;
+use common::catalogue::local::local_location;
 use common::manifest::digest;
 
-use addons_sources::{Access, archive, url};
+use addons_sources::{SourceAccess, archive, url};
 
 /// The most bytes that an object may have: etcd refuses requests over 1.5 MiB.
 const MAX_BYTES: usize = 1 << 20;
@@ -17,10 +17,10 @@ const MAX_BYTES: usize = 1 << 20;
 /// # Errors
 /// The catalogue has a source that only this machine can read and that cannot be stored: a repository, a chart, any source of a catalogue
 /// from a server. Or a manifest cannot be read, has another hash than its entry says, or is not text, or the manifests are too large.
-pub async fn contain(
+pub async fn inline_all(
     object: &mut AddonCatalogue,
     location: &str,
-    access: &Access<'_>,
+    access: &SourceAccess<'_>,
 ) -> Result<()> {
     let base = object.spec.base_url.clone().unwrap_or_default();
     let is_file = location.starts_with("file:");
@@ -32,7 +32,7 @@ pub async fn contain(
     for addon in &mut object.spec.addons {
         for version in &mut addon.versions {
             let name = || format!("{} {}", addon.name, version.version);
-            let Some(location) = of_this_machine(&version.source, &base).with_context(name)? else {
+            let Some(location) = local_location(&version.source, &base).with_context(name)? else {
                 continue;
             };
             let is_chart = version.template.method == Method::Helm;
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
     use addons_sources::Reach;
-    use addons_sources::cache::Cache;
+    use addons_sources::cache::SourceCache;
 
     const FILE: &str = "file:///srv/c.yaml";
 
@@ -109,15 +109,15 @@ mod tests {
             "spec": spec,
         }))
         .unwrap();
-        let access = Access {
-            cache: &Cache::new(None),
+        let access = SourceAccess {
+            cache: &SourceCache::new(None),
             offline: false,
             hash: None,
             reach: &Reach::cluster(),
             credentials: None,
             kustomize: None,
         };
-        let refused = contain(&mut object, location, &access).await.err();
+        let refused = inline_all(&mut object, location, &access).await.err();
         refused.map_or_else(String::new, |error| error.to_string())
     }
 

@@ -7,20 +7,20 @@ use common::api::conditions::SYNCED;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::Format;
-use crate::cli::reading::CatalogueList;
+use crate::cli::OutputFormat;
+use crate::cli::reading::CatalogueListArgs;
 use crate::exit::Exit;
-use crate::output::{self, Items, age::age, table::Table};
+use crate::output::{self, ItemList, age::age, table::Table};
 use crate::session::Session;
 use crate::words::hint;
 
 /// How many characters of a revision the table shows.
-const SHORT: usize = 12;
+const REVISION_CHARACTERS: usize = 12;
 
 /// A catalogue.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct CatalogueRow {
     name: String,
     namespace: String,
     class: CatalogueClass,
@@ -51,25 +51,29 @@ struct Row {
 ///
 /// # Errors
 /// The server cannot be reached, or refuses the request.
-pub async fn run(session: &Session, args: &CatalogueList) -> Result<Exit> {
+pub async fn run(session: &Session, args: &CatalogueListArgs) -> Result<Exit> {
     let objects = session.ctx().catalogues().await?.iter();
     let visible = objects.filter(|object| args.core || object.spec.class != CatalogueClass::Core);
-    let rows: Vec<Row> = visible.map(row).collect();
+    let rows: Vec<CatalogueRow> = visible.map(catalogue_row).collect();
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: &rows }, args.output)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: &rows }, args.output)?
         }
-        Format::Name => output::names(super::show::KIND, rows.iter().map(|row| row.name.as_str())),
-        Format::Table | Format::Wide if rows.is_empty() => {
-            let add = hint::below(&hint::fix("kubectl addons catalogue add FILE"));
+        OutputFormat::Name => {
+            output::print_names(super::show::KIND, rows.iter().map(|row| row.name.as_str()))
+        }
+        OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => {
+            let add = hint::indent_lines(&hint::fix_line("kubectl addons catalogue add FILE"));
             output::note(&format!("no catalogues{add}"));
         }
-        Format::Table | Format::Wide => output::data(&table(&rows).listed(args.output)),
+        OutputFormat::Table | OutputFormat::Wide => {
+            output::print_text(&table(&rows).render_listing(args.output))
+        }
     }
     Ok(Exit::Done)
 }
 
-fn row(object: &AddonCatalogue) -> Row {
+fn catalogue_row(object: &AddonCatalogue) -> CatalogueRow {
     let from = object.spec.from.as_ref();
     let status = object.status.as_ref();
     let synced = status.and_then(|status| status.synced.as_ref());
@@ -80,12 +84,12 @@ fn row(object: &AddonCatalogue) -> Row {
     let digest = object.spec.reference();
     let addons = object.spec.addons.iter();
     let versions = || addons.map(|addon| addon.versions.len()).sum();
-    Row {
-        name: super::name(object).to_owned(),
+    CatalogueRow {
+        name: super::catalogue_name(object).to_owned(),
         namespace: object.metadata.namespace.clone().unwrap_or_default(),
         class: object.spec.class,
         base_url: object.spec.base_url.clone(),
-        from: from.map(|from| title(&from.source())),
+        from: from.map(|from| title(&from.to_source())),
         revision: synced.map(|synced| synced.revision.clone()),
         problem: unreadable.or(problem),
         addons: object.spec.addons.len(),
@@ -99,13 +103,13 @@ fn row(object: &AddonCatalogue) -> Row {
     }
 }
 
-fn table(rows: &[Row]) -> Table {
+fn table(rows: &[CatalogueRow]) -> Table {
     let now = Timestamp::now();
     let mut table = Table::new(&[
         "NAME", "CLASS", "ADD-ONS", "VERSIONS", "AGE", "SYNCED", "BASE",
     ]);
     for row in rows {
-        table.row(vec![
+        table.add_row(vec![
             row.name.clone(),
             format!("{:?}", row.class),
             row.addons.to_string(),
@@ -114,7 +118,7 @@ fn table(rows: &[Row]) -> Table {
             row.created_at
                 .map(|created| age(created, now))
                 .unwrap_or_default(),
-            synced(row),
+            describe_synced(row),
             row.base_url.clone().unwrap_or_default(),
         ]);
     }
@@ -122,11 +126,11 @@ fn table(rows: &[Row]) -> Table {
 }
 
 /// Shortens the revision as git does, or returns `failed`.
-fn synced(row: &Row) -> String {
+fn describe_synced(row: &CatalogueRow) -> String {
     if row.problem.is_some() {
         return "failed".to_owned();
     }
     let revision = row.revision.as_deref().unwrap_or_default();
     let hex = revision.strip_prefix("sha256:").unwrap_or(revision);
-    hex.chars().take(SHORT).collect()
+    hex.chars().take(REVISION_CHARACTERS).collect()
 }

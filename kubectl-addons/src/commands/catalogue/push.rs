@@ -3,36 +3,36 @@
 use std::sync::Arc;
 
 use addons_engine::Cluster;
-use addons_engine::catalogues::Written;
+use addons_engine::catalogues::CatalogueWrite;
 use addons_operation::OperationError;
-use addons_operation::distribution::push::{self, Pushed};
-use addons_operation::distribution::targets::{self, Target};
+use addons_operation::distribution::push::{self, PushedCopy};
+use addons_operation::distribution::targets::{self, PushTarget};
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use serde::Serialize;
 
-use crate::cli::reading::CataloguePush;
-use crate::cli::{Format, Global};
+use crate::cli::reading::CataloguePushArgs;
+use crate::cli::{GlobalArgs, OutputFormat};
 use crate::exit::Exit;
-use crate::output::{self, Items};
+use crate::output::{self, ItemList};
 use crate::session::Session;
 use crate::settings;
 use crate::words::distribution;
 
 /// The result for a cluster.
 #[derive(Debug, Serialize)]
-struct Row {
+struct PushRow {
     target: String,
-    catalogues: Vec<Copy>,
+    catalogues: Vec<PushedCatalogue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
 /// A pushed catalogue.
 #[derive(Debug, Serialize)]
-struct Copy {
+struct PushedCatalogue {
     name: String,
-    result: Written,
+    result: CatalogueWrite,
 }
 
 /// Pushes the catalogues of this cluster, merged into one for each class, to other clusters. One cluster's failure does not stop the
@@ -40,72 +40,77 @@ struct Copy {
 ///
 /// # Errors
 /// The catalogues cannot be merged or do not fit into an object, no cluster is selected, or the server cannot be reached.
-pub async fn run(session: &Session, args: &CataloguePush) -> Result<Exit> {
+pub async fn run(session: &Session, args: &CataloguePushArgs) -> Result<Exit> {
     let copies = push::merge(session.ctx()).await?;
     let mut all = Vec::new();
     for context in &args.to_context {
-        let cluster = of_context(session.global(), context).await?;
+        let cluster = connect_context(session.global(), context).await?;
         let (name, cluster) = (context.clone(), Ok(Arc::new(cluster)));
-        all.push(Target { name, cluster });
+        all.push(PushTarget { name, cluster });
     }
     if let Some(selector) = &args.clusters {
-        all.extend(targets::selected(session.ctx(), selector).await?);
+        all.extend(targets::select_targets(session.ctx(), selector).await?);
     }
     let mut worst = Exit::Done;
     let mut rows = Vec::new();
     for (target, result) in push::push_all(all, &copies).await {
-        let (row, exit) = reported(target, result, &copies);
+        let (row, exit) = report_push(target, result, &copies);
         worst = worst.max(exit);
         rows.push(row);
     }
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: &rows }, args.output.format)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: &rows }, args.output.format)?
         }
-        Format::Name => output::names("cluster", rows.iter().map(|row| row.target.as_str())),
-        Format::Table | Format::Wide => {}
+        OutputFormat::Name => {
+            output::print_names("cluster", rows.iter().map(|row| row.target.as_str()))
+        }
+        OutputFormat::Table | OutputFormat::Wide => {}
     }
     Ok(worst)
 }
 
 /// Connects to the cluster of a context, with the other flags as they were typed.
-async fn of_context(global: &Global, context: &str) -> Result<Cluster> {
-    let global = Global {
+async fn connect_context(global: &GlobalArgs, context: &str) -> Result<Cluster> {
+    let global = GlobalArgs {
         context: Some(context.to_owned()),
         ..global.clone()
     };
-    let config = settings::config(&global).await?;
+    let config = settings::client_config(&global).await?;
     Ok(Cluster::new(config, settings::cluster_options(&global)).await?)
 }
 
 /// Reports the result for one cluster.
-fn reported(
+fn report_push(
     target: String,
-    result: Result<Vec<Pushed>, OperationError>,
+    result: Result<Vec<PushedCopy>, OperationError>,
     copies: &[AddonCatalogue],
-) -> (Row, Exit) {
+) -> (PushRow, Exit) {
     let (pushed, failed) = match result {
         Ok(pushed) => (pushed, None),
         Err(error) => (Vec::new(), Some(error)),
     };
     for one in &pushed {
         let mut copies = copies.iter();
-        let counts = copies.find(|copy| super::name(copy) == one.name);
-        let counts = counts.map(|copy| format!(": {}", super::counts(copy)));
+        let counts = copies.find(|copy| super::catalogue_name(copy) == one.name);
+        let counts = counts.map(|copy| format!(": {}", super::count_content(copy)));
         let counts = counts.unwrap_or_default();
-        output::note(&format!("{}{counts}", distribution::pushed(&target, one)));
+        output::note(&format!(
+            "{}{counts}",
+            distribution::describe_pushed(&target, one)
+        ));
     }
     let mut exit = Exit::Done;
     let problem = failed.map(|error| {
-        let error = anyhow::Error::from(error.at(target.clone()));
-        exit = output::failure(&error);
-        output::chain(error.as_ref())
+        let error = anyhow::Error::from(error.with_place(target.clone()));
+        exit = output::report_failure(&error);
+        output::describe_chain(error.as_ref())
     });
-    let catalogues = pushed.into_iter().map(|one| Copy {
+    let catalogues = pushed.into_iter().map(|one| PushedCatalogue {
         name: one.name,
         result: one.written,
     });
-    let row = Row {
+    let row = PushRow {
         catalogues: catalogues.collect(),
         target,
         problem,

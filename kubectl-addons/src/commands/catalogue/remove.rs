@@ -4,7 +4,7 @@ use addons_admission::validate;
 use addons_engine::catalogues;
 use anyhow::Result;
 
-use crate::cli::reading::CatalogueRemove;
+use crate::cli::reading::CatalogueRemoveArgs;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, output};
@@ -16,33 +16,36 @@ use addons_operation::verdict;
 ///
 /// # Errors
 /// A catalogue does not exist, a core installation needs one, the user declined, or the server refuses.
-pub async fn run(session: &Session, args: &CatalogueRemove) -> Result<Exit> {
+pub async fn run(session: &Session, args: &CatalogueRemoveArgs) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
     let objects: Result<Vec<_>> = args
         .names
         .iter()
-        .map(|name| super::named(existing, name))
+        .map(|name| super::find_catalogue(existing, name))
         .collect();
     let objects = objects?;
     let known = Records::read(session.ctx()).await?;
-    let requester = super::requester(session, &objects).await?;
-    let mut facts = verdict::facts(session.ctx(), &known, Default::default(), true).await?;
+    let requester = super::find_requester(session, &objects).await?;
+    let mut facts = verdict::collect_facts(session.ctx(), &known, Default::default(), true).await?;
     let mut is_in_use = false;
     for object in &objects {
-        let judged = validate::catalogue_deletion(object, &requester, &facts);
-        let what = format!("removing catalogue {}", super::name(object));
+        let judged = validate::validate_catalogue_deletion(object, &requester, &facts);
+        let what = format!("removing catalogue {}", super::catalogue_name(object));
         verdict::conclude(session.ctx(), &what, &judged)?;
         is_in_use |= !judged.warnings.is_empty();
         facts
             .catalogues
-            .retain(|other| other.name() != super::name(object));
+            .retain(|other| other.name() != super::catalogue_name(object));
     }
     if is_in_use && !args.yes {
         change::confirm("Remove? [y/N] ")?;
     }
     for object in objects {
         catalogues::delete(session.cluster().await?, object).await?;
-        output::note(&format!("catalogue {} removed", super::name(object)));
+        output::note(&format!(
+            "catalogue {} removed",
+            super::catalogue_name(object)
+        ));
     }
     Ok(Exit::Done)
 }

@@ -1,16 +1,16 @@
 //! `catalogue show NAME` and `catalogue view`: prints entries, and whole catalogues as YAML and JSON.
 
-use addons_admission::Facts;
+use addons_admission::AdmissionFacts;
 use addons_admission::rules::catalogue::lost_to_others;
 use addons_operation::Offer;
 use anyhow::Result;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
-use common::catalogue::{Catalogue, Entry};
+use common::catalogue::{Catalogue, CatalogueEntry};
 
-use crate::cli::Format;
-use crate::cli::reading::{CatalogueShow, CatalogueView};
+use crate::cli::OutputFormat;
+use crate::cli::reading::{CatalogueShowArgs, CatalogueViewArgs};
 use crate::exit::Exit;
-use crate::output::{self, Items, table::Table};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::hint;
 
@@ -22,18 +22,20 @@ pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
 ///
 /// # Errors
 /// The catalogue does not exist, or the server cannot be reached or refuses the request.
-pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
-    let object = super::named(session.ctx().catalogues().await?, &args.name)?;
+pub async fn run(session: &Session, args: &CatalogueShowArgs) -> Result<Exit> {
+    let object = super::find_catalogue(session.ctx().catalogues().await?, &args.name)?;
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&tidy(object), args.output)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&strip_server_fields(object), args.output)?
         }
-        Format::Name => output::names(KIND, std::iter::once(super::name(object))),
-        Format::Table | Format::Wide => {
+        OutputFormat::Name => {
+            output::print_names(KIND, std::iter::once(super::catalogue_name(object)))
+        }
+        OutputFormat::Table | OutputFormat::Wide => {
             let offer = Offer::Catalogue(args.name.clone());
             let catalogue = session.ctx().catalogue(&offer).await?;
-            output::data(&table(&catalogue, false).listed(args.output));
-            return lost(session, Some(&args.name)).await;
+            output::print_text(&table(&catalogue, false).render_listing(args.output));
+            return report_lost_entries(session, Some(&args.name)).await;
         }
     }
     Ok(Exit::Done)
@@ -44,7 +46,7 @@ pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
 ///
 /// # Errors
 /// The server cannot be reached, or refuses the request.
-pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
+pub async fn view(session: &Session, args: &CatalogueViewArgs) -> Result<Exit> {
     let catalogue = session.ctx().catalogue(&Offer::Catalogues).await?;
     let mut catalogue = Catalogue::clone(&catalogue);
     let is_shown = |class| args.core || class != CatalogueClass::Core;
@@ -52,20 +54,22 @@ pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
     catalogue.unread.retain(|unread| is_shown(unread.class));
     crate::commands::warn_of_unread(&catalogue);
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => output::value(
-            &Items {
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => output::print_value(
+            &ItemList {
                 items: &catalogue.entries,
             },
             args.output,
         )?,
-        Format::Name => output::names("addon", catalogue.names().into_iter()),
-        Format::Table | Format::Wide if catalogue.entries.is_empty() => {
-            let add = hint::below(&hint::fix("kubectl addons catalogue add FILE"));
+        OutputFormat::Name => output::print_names("addon", catalogue.names().into_iter()),
+        OutputFormat::Table | OutputFormat::Wide if catalogue.entries.is_empty() => {
+            let add = hint::indent_lines(&hint::fix_line("kubectl addons catalogue add FILE"));
             output::note(&format!("no entries{add}"));
         }
-        Format::Table | Format::Wide => output::data(&table(&catalogue, true).listed(args.output)),
+        OutputFormat::Table | OutputFormat::Wide => {
+            output::print_text(&table(&catalogue, true).render_listing(args.output))
+        }
     }
-    let lost = lost(session, None).await?;
+    let lost = report_lost_entries(session, None).await?;
     Ok(match catalogue.unread.is_empty() {
         true => lost,
         false => Exit::Failed,
@@ -74,17 +78,18 @@ pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
 
 /// Reports the entries that other catalogues hold. Two catalogues that are created at once are not checked against each other (semantics
 /// 2.4), and one by reference is checked by its names alone. `of` limits the report to one catalogue.
-async fn lost(session: &Session, of: Option<&str>) -> Result<Exit> {
-    let mut facts = Facts::default();
+async fn report_lost_entries(session: &Session, of: Option<&str>) -> Result<Exit> {
+    let mut facts = AdmissionFacts::default();
     facts.settings.system_namespace = session.global().system_namespace.clone();
     let objects = session.ctx().contents().await?.objects;
     for object in objects {
-        facts.replace(object.clone());
+        facts.replace_catalogue(object.clone());
     }
     let mut exit = Exit::Done;
-    let is_meant = |object: &&AddonCatalogue| of.is_none_or(|of| of == super::name(object));
+    let is_meant =
+        |object: &&AddonCatalogue| of.is_none_or(|of| of == super::catalogue_name(object));
     for object in objects.iter().filter(is_meant) {
-        let name = super::name(object);
+        let name = super::catalogue_name(object);
         for problem in lost_to_others(object, &facts) {
             output::note(&format!("error: catalogue {name}: {problem}"));
             exit = Exit::Failed;
@@ -94,7 +99,7 @@ async fn lost(session: &Session, of: Option<&str>) -> Result<Exit> {
 }
 
 /// Removes the fields that only the server writes.
-fn tidy(object: &AddonCatalogue) -> AddonCatalogue {
+fn strip_server_fields(object: &AddonCatalogue) -> AddonCatalogue {
     let mut object = object.clone();
     object.metadata.managed_fields = None;
     object.metadata.resource_version = None;
@@ -110,7 +115,7 @@ fn table(catalogue: &Catalogue, origins: bool) -> Table {
         header.push("CATALOGUE");
     }
     let mut table = Table::new(&header);
-    let mut entries: Vec<&Entry> = catalogue.entries.iter().collect();
+    let mut entries: Vec<&CatalogueEntry> = catalogue.entries.iter().collect();
     // The sort is stable: versions stay in the order of the catalogue.
     entries.sort_by(|a, b| a.addon.cmp(&b.addon));
     for entry in entries {
@@ -122,18 +127,18 @@ fn table(catalogue: &Catalogue, origins: bool) -> Table {
                 .support
                 .map(|support| format!("{support:?}"))
                 .unwrap_or_default(),
-            needs(entry),
+            describe_needs(entry),
         ];
         if origins {
-            cells.push(crate::commands::short(&entry.origin));
+            cells.push(crate::commands::short_origin(&entry.origin));
         }
-        table.row(cells);
+        table.add_row(cells);
     }
     table
 }
 
 /// `Kubernetes >=1.30.0, KKP >=2.25`
-fn needs(entry: &Entry) -> String {
+fn describe_needs(entry: &CatalogueEntry) -> String {
     let constraints = &entry.version.constraints;
     let kubernetes = constraints
         .kubernetes_version

@@ -1,26 +1,26 @@
 //! `catalogue sync [NAME…]`
 
-use addons_operation::distribution::sync::{self, Synced};
+use addons_operation::distribution::sync::{self, SyncedCatalogue};
 use addons_sources::title;
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use common::catalogue::is_copy;
 use serde::Serialize;
 
-use crate::cli::Format;
-use crate::cli::reading::CatalogueSync;
+use crate::cli::OutputFormat;
+use crate::cli::reading::CatalogueSyncArgs;
 use crate::exit::Exit;
-use crate::output::{self, Items};
+use crate::output::{self, ItemList};
 use crate::session::Session;
 use crate::words::hint;
 
 /// The result for a catalogue.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Row {
+pub(super) struct SyncRow {
     name: String,
     from: Option<String>,
-    result: Outcome,
+    result: SyncResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub(super) struct Row {
 /// The result of a sync.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Outcome {
+enum SyncResult {
     Changed,
     Unchanged,
     Failed,
@@ -41,7 +41,7 @@ enum Outcome {
 ///
 /// # Errors
 /// A catalogue does not exist, or the server cannot be reached.
-pub async fn run(session: &Session, args: &CatalogueSync) -> Result<Exit> {
+pub async fn run(session: &Session, args: &CatalogueSyncArgs) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
     let objects: Vec<&AddonCatalogue> = if args.names.is_empty() {
         let all = existing.iter();
@@ -49,43 +49,49 @@ pub async fn run(session: &Session, args: &CatalogueSync) -> Result<Exit> {
             .collect()
     } else {
         let names = args.names.iter();
-        let named: Result<Vec<_>> = names.map(|name| super::named(existing, name)).collect();
+        let named: Result<Vec<_>> = names
+            .map(|name| super::find_catalogue(existing, name))
+            .collect();
         named?
     };
     if objects.is_empty() {
-        let add = hint::below(&hint::fix("kubectl addons catalogue add https://HOST/FILE"));
+        let add = hint::indent_lines(&hint::fix_line(
+            "kubectl addons catalogue add https://HOST/FILE",
+        ));
         output::note(&format!("no catalogue says where it comes from{add}"));
     }
     let mut worst = Exit::Done;
     let mut rows = Vec::new();
     for object in objects {
-        let (row, exit) = one(session, object).await;
+        let (row, exit) = sync_one(session, object).await;
         worst = worst.max(exit);
         rows.push(row);
     }
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: &rows }, args.output.format)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: &rows }, args.output.format)?
         }
-        Format::Name => output::names(super::show::KIND, rows.iter().map(|row| row.name.as_str())),
-        Format::Table | Format::Wide => {}
+        OutputFormat::Name => {
+            output::print_names(super::show::KIND, rows.iter().map(|row| row.name.as_str()))
+        }
+        OutputFormat::Table | OutputFormat::Wide => {}
     }
     Ok(worst)
 }
 
 /// Syncs a catalogue, and reports the result on stderr.
-pub(super) async fn one(session: &Session, object: &AddonCatalogue) -> (Row, Exit) {
-    let name = super::name(object).to_owned();
+pub(super) async fn sync_one(session: &Session, object: &AddonCatalogue) -> (SyncRow, Exit) {
+    let name = super::catalogue_name(object).to_owned();
     let from = object.spec.from.as_ref();
-    let from = from.map(|from| title(&from.source()));
+    let from = from.map(|from| title(&from.to_source()));
     match sync::sync(session.ctx(), object, false).await {
         Ok(synced) => {
-            output::note(&done(&synced));
+            output::note(&describe_synced(&synced));
             let result = match synced.is_changed {
-                true => Outcome::Changed,
-                false => Outcome::Unchanged,
+                true => SyncResult::Changed,
+                false => SyncResult::Unchanged,
             };
-            let row = Row {
+            let row = SyncRow {
                 name,
                 from,
                 result,
@@ -96,12 +102,12 @@ pub(super) async fn one(session: &Session, object: &AddonCatalogue) -> (Row, Exi
         }
         Err(error) => {
             let error = anyhow::Error::from(error);
-            let problem = output::chain(error.as_ref());
-            let exit = output::failure(&error);
-            let row = Row {
+            let problem = output::describe_chain(error.as_ref());
+            let exit = output::report_failure(&error);
+            let row = SyncRow {
                 name,
                 from,
-                result: Outcome::Failed,
+                result: SyncResult::Failed,
                 revision: None,
                 problem: Some(problem),
             };
@@ -110,11 +116,11 @@ pub(super) async fn one(session: &Session, object: &AddonCatalogue) -> (Row, Exi
     }
 }
 
-fn done(synced: &Synced) -> String {
+fn describe_synced(synced: &SyncedCatalogue) -> String {
     let (object, revision) = (&synced.object, &synced.revision);
-    let name = super::name(object);
+    let name = super::catalogue_name(object);
     if synced.is_changed {
-        let counts = super::counts(object);
+        let counts = super::count_content(object);
         format!("catalogue {name} changed: {counts}, revision {revision}")
     } else {
         format!("catalogue {name} is up to date: revision {revision}")

@@ -1,20 +1,20 @@
 //! `catalogue validate LOCATION…`, which needs no cluster.
 
-use addons_operation::validate::{self, Judged, Mistake, Sources};
+use addons_operation::validate::{self, CatalogueMistake, SourceScope, ValidatedFile};
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use serde::Serialize;
 
-use super::count;
-use crate::cli::Format;
-use crate::cli::reading::CatalogueValidate;
+use super::format_count;
+use crate::cli::OutputFormat;
+use crate::cli::reading::CatalogueValidateArgs;
 use crate::exit::Exit;
-use crate::output::{self, Items};
+use crate::output::{self, ItemList};
 use crate::session::Session;
 
 /// A problem or a warning, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+struct ProblemRow<'a> {
     /// `error` or `warning`.
     severity: &'static str,
     /// The location as it was typed.
@@ -35,31 +35,33 @@ struct Row<'a> {
 ///
 /// # Errors
 /// None: a location that cannot be read is reported as a problem.
-pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
+pub async fn run(session: &Session, args: &CatalogueValidateArgs) -> Result<Exit> {
     let sources = match args.fetch {
-        true => Sources::All,
-        false => Sources::Local,
+        true => SourceScope::All,
+        false => SourceScope::Local,
     };
-    let judged = validate::files(session.ctx(), &args.locations, sources).await;
+    let judged = validate::validate_files(session.ctx(), &args.locations, sources).await;
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            let rows: Vec<Row<'_>> = judged.iter().flat_map(rows).collect();
-            output::value(&Items { items: &rows }, args.output.format)?;
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            let rows: Vec<ProblemRow<'_>> = judged.iter().flat_map(problem_rows).collect();
+            output::print_value(&ItemList { items: &rows }, args.output.format)?;
         }
-        Format::Table | Format::Wide | Format::Name => judged.iter().for_each(print),
+        OutputFormat::Table | OutputFormat::Wide | OutputFormat::Name => {
+            judged.iter().for_each(print_problems)
+        }
     }
     let is_clean = judged.iter().all(|file| file.mistakes.is_empty());
     Ok(if is_clean { Exit::Done } else { Exit::Failed })
 }
 
-fn rows(file: &Judged) -> impl Iterator<Item = Row<'_>> {
-    let mistakes = file.mistakes.iter().map(|it| row("error", it));
-    let warnings = file.warnings.iter().map(|it| row("warning", it));
+fn problem_rows(file: &ValidatedFile) -> impl Iterator<Item = ProblemRow<'_>> {
+    let mistakes = file.mistakes.iter().map(|it| problem_row("error", it));
+    let warnings = file.warnings.iter().map(|it| problem_row("warning", it));
     mistakes.chain(warnings)
 }
 
-fn row<'a>(severity: &'static str, mistake: &'a Mistake) -> Row<'a> {
-    Row {
+fn problem_row<'a>(severity: &'static str, mistake: &'a CatalogueMistake) -> ProblemRow<'a> {
+    ProblemRow {
         severity,
         file: &mistake.place.file,
         line: mistake.place.line,
@@ -69,27 +71,27 @@ fn row<'a>(severity: &'static str, mistake: &'a Mistake) -> Row<'a> {
     }
 }
 
-fn print(file: &Judged) {
+fn print_problems(file: &ValidatedFile) {
     for warning in &file.warnings {
-        output::note(&format!("warning: {}", line(warning)));
+        output::note(&format!("warning: {}", format_mistake(warning)));
     }
     for mistake in &file.mistakes {
-        output::note(&format!("error: {}", line(mistake)));
+        output::note(&format!("error: {}", format_mistake(mistake)));
     }
     let found = match file.mistakes.len() {
         0 => "no problems".to_owned(),
-        many => count(many, "problem"),
+        many => format_count(many, "problem"),
     };
     let content = match file.objects.as_slice() {
         [] => String::new(),
-        objects => format!(" in {}", counts(objects)),
+        objects => format!(" in {}", count_catalogues(objects)),
     };
     output::note(&format!("{}: {found}{content}", file.location));
 }
 
 /// `FILE:LINE:COLUMN: FIELD: MESSAGE`
-fn line(mistake: &Mistake) -> String {
-    let Mistake {
+fn format_mistake(mistake: &CatalogueMistake) -> String {
+    let CatalogueMistake {
         place,
         field,
         message,
@@ -101,14 +103,17 @@ fn line(mistake: &Mistake) -> String {
 }
 
 /// Counts the contents of all catalogues of a file.
-fn counts(objects: &[AddonCatalogue]) -> String {
+fn count_catalogues(objects: &[AddonCatalogue]) -> String {
     if let [object] = objects {
-        return super::counts(object);
+        return super::count_content(object);
     }
     let addons = objects.iter().flat_map(|object| &object.spec.addons);
     let versions = addons.clone().map(|addon| addon.versions.len()).sum();
-    let (addons, versions) = (count(addons.count(), "add-on"), count(versions, "version"));
-    let catalogues = count(objects.len(), "catalogue");
+    let (addons, versions) = (
+        format_count(addons.count(), "add-on"),
+        format_count(versions, "version"),
+    );
+    let catalogues = format_count(objects.len(), "catalogue");
     format!("{catalogues}, {addons}, {versions}")
 }
 

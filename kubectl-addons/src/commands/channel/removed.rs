@@ -1,19 +1,19 @@
 //! Add-ons that were installed from an index and are no longer in it.
 
 use addons_operation::Resolver;
-use addons_operation::channel::Removed;
-use addons_operation::plan::{Removal, plan_uninstall};
+use addons_operation::channel::RemovedAddon;
+use addons_operation::plan::{UninstallRequest, plan_uninstall};
 use anyhow::Result;
 
 use crate::change;
-use crate::cli::channel::Apply;
+use crate::cli::channel::ChannelApplyArgs;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
 
 /// Names the add-ons, and says what happens to them.
-pub(super) fn announce(removed: &[Removed], prune: bool) {
-    for Removed {
+pub(super) fn announce_removed(removed: &[RemovedAddon], prune: bool) {
+    for RemovedAddon {
         namespace,
         addon,
         installation,
@@ -31,18 +31,18 @@ pub(super) fn announce(removed: &[Removed], prune: bool) {
 }
 
 /// Uninstalls those that have an installation.
-pub(super) async fn uninstall(
+pub(super) async fn uninstall_removed(
     session: &Session,
     resolver: &Resolver<'_>,
-    removed: &[Removed],
-    args: &Apply,
+    removed: &[RemovedAddon],
+    args: &ChannelApplyArgs,
 ) -> Result<Exit> {
     let names = removed.iter().filter_map(|one| one.installation.clone());
-    let removal = Removal {
+    let removal = UninstallRequest {
         names: names.collect(),
         delete: args.delete.kinds(),
         force: args.change.accept.force,
-        ..Removal::default()
+        ..UninstallRequest::default()
     };
     resolver.check_removal(&removal.names, args.change.accept.allow_prune)?;
     let plan = plan_uninstall(resolver, &removal).await?;

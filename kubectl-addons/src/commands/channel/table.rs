@@ -1,6 +1,6 @@
 //! Shows what is due in the columns of kops' tool: NAME, CURRENT, UPDATE, PKI.
 
-use addons_operation::{Plan, Planned};
+use addons_operation::{Plan, PlannedInstallation};
 use addons_plan::kops::authority_secret;
 use common::api::rules::RuleSet;
 use common::catalogue::channel::{ChannelVersion, annotation};
@@ -11,14 +11,14 @@ use crate::output::table::Table;
 /// An add-on that is due.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Row {
+pub(super) struct ChannelRow {
     /// The name of the add-on.
     pub(super) name: String,
     namespace: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    current: Option<Version>,
+    current: Option<RecordedVersion>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    update: Option<Version>,
+    update: Option<RecordedVersion>,
     #[serde(rename = "installsPKI")]
     installs_pki: bool,
     /// Nodes that will be marked for a rolling update.
@@ -32,7 +32,7 @@ pub(super) struct Row {
 /// The fields of a kops record that decide whether an update is due.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Version {
+pub(super) struct RecordedVersion {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,8 +41,8 @@ pub(super) struct Version {
     pub(super) manifest_hash: Option<String>,
 }
 
-impl Version {
-    pub(super) fn of(found: &ChannelVersion) -> Self {
+impl RecordedVersion {
+    pub(super) fn new(found: &ChannelVersion) -> Self {
         Self {
             version: found.version.clone(),
             id: found.id.clone(),
@@ -52,23 +52,23 @@ impl Version {
 }
 
 /// Returns a row for each add-on of a plan, sorted by name.
-pub(super) fn rows(plan: &Plan) -> Vec<Row> {
-    let mut rows: Vec<Row> = plan.installations.iter().filter_map(row).collect();
+pub(super) fn channel_rows(plan: &Plan) -> Vec<ChannelRow> {
+    let mut rows: Vec<ChannelRow> = plan.installations.iter().filter_map(channel_row).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     rows
 }
 
-fn row(planned: &Planned) -> Option<Row> {
+fn channel_row(planned: &PlannedInstallation) -> Option<ChannelRow> {
     let plan = &planned.plan;
     let kops = plan.kops.as_ref()?;
-    let name = annotation::addon(&kops.key)?.to_owned();
+    let name = annotation::parse_annotation_key(&kops.key)?.to_owned();
     let read = |text: &Option<String>| {
         let found = ChannelVersion::parse(&name, text.as_deref()?).ok()?;
-        Some(Version::of(&found))
+        Some(RecordedVersion::new(&found))
     };
     let secret = authority_secret(&name);
     let mut creations = plan.steps.iter().map(|step| &step.target.key);
-    Some(Row {
+    Some(ChannelRow {
         current: read(&kops.before),
         update: read(&kops.after).filter(|_| kops.before != kops.after),
         installs_pki: creations.any(|key| key.is_secret() && key.name == secret),
@@ -80,10 +80,10 @@ fn row(planned: &Planned) -> Option<Row> {
 }
 
 /// Renders the table. As in kops, it shows versions if these are compared, and hashes otherwise.
-pub(super) fn table(rows: &[Row]) -> Table {
+pub(super) fn render_table(rows: &[ChannelRow]) -> Table {
     let mut table = Table::new(&["NAME", "CURRENT", "UPDATE", "PKI"]);
     for row in rows {
-        let cell = |version: &Option<Version>| {
+        let cell = |version: &Option<RecordedVersion>| {
             let text = version.as_ref().map(|version| {
                 let text = if row.is_documented {
                     version.version.as_ref().or(version.manifest_hash.as_ref())
@@ -95,7 +95,7 @@ pub(super) fn table(rows: &[Row]) -> Table {
             text.unwrap_or_else(|| "-".to_owned())
         };
         let pki = if row.installs_pki { "yes" } else { "no" };
-        table.row(vec![
+        table.add_row(vec![
             row.name.clone(),
             cell(&row.current),
             cell(&row.update),

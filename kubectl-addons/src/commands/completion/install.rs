@@ -52,7 +52,7 @@ enum InstallError {
 /// There is no folder, it cannot be written, or the file in it is not one of this command.
 pub fn run(to: Option<&Path>) -> Result<Exit> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folder = to.map(Path::to_owned).or_else(|| beside(&path));
+    let folder = to.map(Path::to_owned).or_else(|| plugin_folder(&path));
     let folder = folder.ok_or(InstallError::NoFolder)?;
     let program = folder.join(FILE);
     if to.is_some() {
@@ -77,7 +77,7 @@ pub fn run(to: Option<&Path>) -> Result<Exit> {
 }
 
 /// Returns the first folder of the PATH that has the plugin, without resolving a link: upgrades replace its target.
-fn beside(path: &OsStr) -> Option<PathBuf> {
+fn plugin_folder(path: &OsStr) -> Option<PathBuf> {
     let plugin = format!("{PLUGIN}{}", std::env::consts::EXE_SUFFIX);
     std::env::split_paths(path).find(|folder| folder.join(&plugin).is_file())
 }
@@ -103,21 +103,25 @@ fn write(program: &Path) -> Result<bool, InstallError> {
         error,
     };
     let script = script();
-    match found(program).map_err(unwritable)? {
-        Found::Nothing => {}
-        Found::Ours(text) if text == script && may_run(program).map_err(unwritable)? => {
+    match read_state(program).map_err(unwritable)? {
+        ProgramState::Nothing => {}
+        ProgramState::Ours(text)
+            if text == script && is_executable(program).map_err(unwritable)? =>
+        {
             return Ok(false);
         }
         // A link to the plugin works as well. Replace it, because writing would follow it.
-        Found::Ours(_) | Found::Link => fs::remove_file(program).map_err(unwritable)?,
-        Found::Foreign => return Err(InstallError::Foreign(program.to_owned())),
+        ProgramState::Ours(_) | ProgramState::Link => {
+            fs::remove_file(program).map_err(unwritable)?
+        }
+        ProgramState::Foreign => return Err(InstallError::Foreign(program.to_owned())),
     }
     create(program, script.as_bytes()).map_err(unwritable)?;
     Ok(true)
 }
 
 /// What the path of the program holds.
-enum Found {
+enum ProgramState {
     Nothing,
     /// A script of this command, possibly of another version.
     Ours(String),
@@ -126,31 +130,31 @@ enum Found {
     Foreign,
 }
 
-fn found(program: &Path) -> io::Result<Found> {
+fn read_state(program: &Path) -> io::Result<ProgramState> {
     let kind = match fs::symlink_metadata(program) {
         Ok(metadata) => metadata.file_type(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ProgramState::Nothing),
         Err(error) => return Err(error),
     };
     if kind.is_symlink() {
         let target = fs::read_link(program)?;
         let is_plugin = target.file_name() == Some(OsStr::new(PLUGIN));
         return Ok(if is_plugin {
-            Found::Link
+            ProgramState::Link
         } else {
-            Found::Foreign
+            ProgramState::Foreign
         });
     }
     if !kind.is_file() {
-        return Ok(Found::Foreign);
+        return Ok(ProgramState::Foreign);
     }
     let text = String::from_utf8_lossy(&fs::read(program)?).into_owned();
     let mut lines = text.lines();
     let is_ours = lines.nth(1).is_some_and(|line| line.ends_with(MARK));
     Ok(if is_ours {
-        Found::Ours(text)
+        ProgramState::Ours(text)
     } else {
-        Found::Foreign
+        ProgramState::Foreign
     })
 }
 
@@ -159,7 +163,7 @@ fn create(program: &Path, script: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut platform::create_executable(program)?, script)
 }
 
-fn may_run(program: &Path) -> io::Result<bool> {
+fn is_executable(program: &Path) -> io::Result<bool> {
     Ok(platform::is_executable(&fs::metadata(program)?))
 }
 

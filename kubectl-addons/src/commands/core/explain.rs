@@ -1,24 +1,24 @@
 //! `core explain NAME`: shows each decision about an add-on, and the rule that made it.
 
 use addons_operation::core_set::ClusterCore;
-use addons_operation::core_set::look::State;
+use addons_operation::core_set::look::CoreSetState;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::Format;
-use crate::cli::core::Explain;
+use crate::cli::OutputFormat;
+use crate::cli::core::CoreExplainArgs;
 use crate::exit::Exit;
 use crate::output::table::Table;
-use crate::output::{self, Items};
+use crate::output::{self, ItemList};
 use crate::partial;
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 use crate::words::core as words;
 
 /// What a rule or the list decides about the add-on in one cluster.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct DecisionRow {
     namespace: String,
     listed_by: String,
     version: String,
@@ -35,15 +35,15 @@ struct Row {
 ///
 /// # Errors
 /// Neither a rule nor the list names the add-on, or the ConfigMaps or the namespaces cannot be read.
-pub async fn run(session: &Session, args: &Explain) -> Result<Exit> {
+pub async fn run(session: &Session, args: &CoreExplainArgs) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut worst = Exit::Done;
-    for (namespace, look) in super::clusters(session).await?.looks {
+    for (namespace, look) in super::read_clusters(session).await?.looks {
         let core = match look.map(|look| look.state) {
-            Ok(State::Found(core)) => core,
-            Ok(State::Unused | State::Deleting { .. }) => continue,
+            Ok(CoreSetState::Found(core)) => core,
+            Ok(CoreSetState::Unused | CoreSetState::Deleting { .. }) => continue,
             Err(error) => {
-                worst = worst.max(partial::failure(&namespace, error));
+                worst = worst.max(partial::report_failure(&namespace, error));
                 continue;
             }
         };
@@ -52,12 +52,12 @@ pub async fn run(session: &Session, args: &Explain) -> Result<Exit> {
         } = &core
         {
             let error = anyhow::anyhow!("{unknown}").context(namespace.clone());
-            worst = worst.max(output::failure(&error));
+            worst = worst.max(output::report_failure(&error));
         }
         let decisions = core.decisions.into_iter();
         let about = decisions.filter(|decision| decision.addon.name == args.name);
         rows.extend(about.map(|decision| {
-            Row {
+            DecisionRow {
                 namespace: namespace.clone(),
                 listed_by: decision.source.to_string(),
                 version: decision.addon.version.unwrap_or_default(),
@@ -73,28 +73,28 @@ pub async fn run(session: &Session, args: &Explain) -> Result<Exit> {
     }
     if rows.is_empty() && worst == Exit::Done {
         let text = format!("no rule and no list of core add-ons names {}", args.name);
-        return Err(Usage(text).into());
+        return Err(UsageError(text).into());
     }
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: &rows }, args.output)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: &rows }, args.output)?
         }
-        Format::Table | Format::Wide | Format::Name => {
-            output::data(&table(&rows).listed(args.output))
+        OutputFormat::Table | OutputFormat::Wide | OutputFormat::Name => {
+            output::print_text(&table(&rows).render_listing(args.output))
         }
     }
     Ok(worst)
 }
 
-fn table(rows: &[Row]) -> Table {
+fn table(rows: &[DecisionRow]) -> Table {
     let mut table = Table::new(&["NAMESPACE", "LISTED BY", "VERSION", "WHEN", "ANSWER"]);
     for row in rows {
-        table.row(vec![
+        table.add_row(vec![
             row.namespace.clone(),
             row.listed_by.clone(),
             row.version.clone(),
             row.when.clone(),
-            words::answer(row.holds, &row.problem),
+            words::describe_condition(row.holds, &row.problem),
         ]);
     }
     table

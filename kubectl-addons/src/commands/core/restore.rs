@@ -3,8 +3,8 @@
 use addons_operation::Resolver;
 use anyhow::Result;
 
-use crate::cli::core::Restore;
-use crate::cli::operation::New;
+use crate::cli::core::CoreRestoreArgs;
+use crate::cli::operation::NewInstallationArgs;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices};
@@ -13,14 +13,14 @@ use crate::{change, choices};
 ///
 /// # Errors
 /// Nothing was written.
-pub async fn run(session: &Session, args: &Restore) -> Result<Exit> {
-    let new = New {
+pub async fn run(session: &Session, args: &CoreRestoreArgs) -> Result<Exit> {
+    let new = NewInstallationArgs {
         named: args.named.clone(),
         core: true,
     };
-    let edits = choices::edits(&args.values, &args.addons)?;
-    let named = choices::installations(&args.addons, &new, &edits)?;
-    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
+    let edits = choices::parse_edits(&args.values, &args.addons)?;
+    let named = choices::parse_installations(&args.addons, &new, &edits)?;
+    let resolver = Resolver::new(session.ctx(), choices::parse_offer(&args.source)).await?;
     let plan = resolver.restore_core(&named).await?;
     if args.dry_run {
         return Ok(change::preview(session, &plan));

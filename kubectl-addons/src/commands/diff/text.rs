@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use addons_plan::changes::{Change, FieldChange, FieldOwner, ObjectDiff};
+use addons_plan::changes::{FieldChange, FieldOwner, ObjectChange, ObjectDiff};
 use addons_plan::crd_safety::Breakage;
 use common::api::installation::HelmRelease;
 use common::manifest::key::ObjectKey;
@@ -10,19 +10,19 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::output::age::age;
-use crate::words::dry_run::unchecked_changes;
+use crate::words::dry_run::describe_unchecked_changes;
 use crate::words::hint;
 
-use super::Compared;
+use super::InstallationDiff;
 
 /// How many characters of a value are shown.
-const SHOWN: usize = 60;
+const MAX_CHARACTERS: usize = 60;
 /// How many characters of a common prefix are shown before two long values differ.
 const CONTEXT: usize = 10;
 
 /// Formats one line per object and one per field. `is_one_of_several` puts the name before the summary, `wide` shortens nothing.
-pub(super) fn render(
-    item: &Compared<'_>,
+pub(super) fn render_diff(
+    item: &InstallationDiff<'_>,
     is_one_of_several: bool,
     wide: bool,
     now: Timestamp,
@@ -34,11 +34,11 @@ pub(super) fn render(
     }
     for object in &item.objects {
         let mark = match object.change {
-            Change::Added => '+',
-            Change::Changed => '~',
-            Change::Recreated => '±',
-            Change::Refused => '!',
-            Change::Unchanged => continue,
+            ObjectChange::Added => '+',
+            ObjectChange::Changed => '~',
+            ObjectChange::Recreated => '±',
+            ObjectChange::Refused => '!',
+            ObjectChange::Unchanged => continue,
         };
         let diff = object.diff;
         let _ = writeln!(text, "{mark} {}", diff.key);
@@ -46,13 +46,12 @@ pub(super) fn render(
             let _ = writeln!(text, "    recreated: {why}");
         }
         if let Some(error) = &diff.error {
-            let way_out = diff
-                .remedy
-                .as_ref()
-                .map(|remedy| hint::below(&hint::of_object(remedy, &diff.key, item.installation)));
+            let way_out = diff.remedy.as_ref().map(|remedy| {
+                hint::indent_lines(&hint::object_hints(remedy, &diff.key, item.installation))
+            });
             let _ = writeln!(text, "    {error}{}", way_out.unwrap_or_default());
         }
-        fields(&mut text, diff, wide, now);
+        add_fields(&mut text, diff, wide, now);
     }
     for yielded in item.yielded {
         let fields = yielded.fields.join(", ");
@@ -89,7 +88,7 @@ pub(super) fn render(
             item.addon
         );
     }
-    record(&mut text, item);
+    add_record(&mut text, item);
     for migration in item.migrations {
         let _ = writeln!(text, "  migrate   {migration}");
     }
@@ -99,7 +98,7 @@ pub(super) fn render(
     for warning in item.warnings {
         let _ = writeln!(text, "  warning   {warning}");
     }
-    text.push_str(&unchecked_changes(
+    text.push_str(&describe_unchecked_changes(
         item.objects.iter().map(|object| object.diff),
     ));
     if is_one_of_several {
@@ -110,8 +109,8 @@ pub(super) fn render(
 }
 
 /// Adds the changes of the record, and the version if no object differs.
-fn record(text: &mut String, item: &Compared<'_>) {
-    if let Some((from, to)) = item.version().filter(|_| !item.summary.differs()) {
+fn add_record(text: &mut String, item: &InstallationDiff<'_>) {
+    if let Some((from, to)) = item.version_change().filter(|_| !item.summary.differs()) {
         let _ = writeln!(text, "  version   {from} → {to}");
     }
     for change in &item.record {
@@ -120,11 +119,11 @@ fn record(text: &mut String, item: &Compared<'_>) {
 }
 
 /// Adds the changed fields, and the number of changed descriptions of a CRD.
-fn fields(text: &mut String, diff: &ObjectDiff, wide: bool, now: Timestamp) {
+fn add_fields(text: &mut String, diff: &ObjectDiff, wide: bool, now: Timestamp) {
     let folded = |field: &&FieldChange| !wide && is_description(&diff.key, field);
     let (descriptions, fields): (Vec<_>, Vec<_>) = diff.fields.iter().partition(folded);
     for field in fields {
-        let _ = writeln!(text, "    {}", line(field, wide, now));
+        let _ = writeln!(text, "    {}", format_field(field, wide, now));
     }
     let _ = match descriptions.len() {
         0 => Ok(()),
@@ -143,12 +142,23 @@ pub(in crate::commands) fn is_description(key: &ObjectKey, field: &FieldChange) 
         && is_text(&field.new)
 }
 
-fn line(field: &FieldChange, wide: bool, now: Timestamp) -> String {
-    let (old, new) = (side(field.old.as_ref()), side(field.new.as_ref()));
+fn format_field(field: &FieldChange, wide: bool, now: Timestamp) -> String {
+    let (old, new) = (
+        format_value(field.old.as_ref()),
+        format_value(field.new.as_ref()),
+    );
     // A masked value that changed looks the same.
     let same = if old == new { " (another value)" } else { "" };
-    let (old, new) = if wide { (old, new) } else { short(&old, &new) };
-    let owners: Vec<String> = field.owners.iter().map(|owner| words(owner, now)).collect();
+    let (old, new) = if wide {
+        (old, new)
+    } else {
+        shorten_both(&old, &new)
+    };
+    let owners: Vec<String> = field
+        .owners
+        .iter()
+        .map(|owner| describe_owner(owner, now))
+        .collect();
     let owners = match owners.join(" and ") {
         none if none.is_empty() => none,
         owners => format!("   now owned by {owners}"),
@@ -157,7 +167,7 @@ fn line(field: &FieldChange, wide: bool, now: Timestamp) -> String {
 }
 
 /// Formats an owner: `kubectl-scale (3m ago)`.
-fn words(owner: &FieldOwner, now: Timestamp) -> String {
+fn describe_owner(owner: &FieldOwner, now: Timestamp) -> String {
     let since = owner.since.as_ref().and_then(|since| since.parse().ok());
     match since {
         Some(since) => format!("{} ({} ago)", owner.manager, age(since, now)),
@@ -166,7 +176,7 @@ fn words(owner: &FieldOwner, now: Timestamp) -> String {
 }
 
 /// Formats a value in one line.
-pub(in crate::commands) fn side(value: Option<&Value>) -> String {
+pub(in crate::commands) fn format_value(value: Option<&Value>) -> String {
     match value {
         None => "(none)".to_owned(),
         Some(Value::String(text)) if !text.is_empty() && !text.contains(char::is_control) => {
@@ -177,26 +187,26 @@ pub(in crate::commands) fn side(value: Option<&Value>) -> String {
 }
 
 /// Shortens two values to the part that shows their difference.
-fn short(old: &str, new: &str) -> (String, String) {
-    let long = |text: &str| text.chars().count() > SHOWN;
+fn shorten_both(old: &str, new: &str) -> (String, String) {
+    let long = |text: &str| text.chars().count() > MAX_CHARACTERS;
     if !long(old) && !long(new) {
         return (old.to_owned(), new.to_owned());
     }
     let pairs = old.chars().zip(new.chars());
     let common = pairs.take_while(|(one, other)| one == other).count();
-    let skip = if common > SHOWN / 2 {
+    let skip = if common > MAX_CHARACTERS / 2 {
         common - CONTEXT
     } else {
         0
     };
     let cut = |text: &str| {
         let head = if skip > 0 { "…" } else { "" };
-        let tail = if text.chars().count() > skip + SHOWN {
+        let tail = if text.chars().count() > skip + MAX_CHARACTERS {
             "…"
         } else {
             ""
         };
-        let body: String = text.chars().skip(skip).take(SHOWN).collect();
+        let body: String = text.chars().skip(skip).take(MAX_CHARACTERS).collect();
         format!("{head}{body}{tail}")
     };
     (cut(old), cut(new))
@@ -256,7 +266,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                line(&field, false, now),
+                format_field(&field, false, now),
                 format!("{:<46} {expected}", "spec.a")
             );
         }

@@ -2,16 +2,16 @@
 
 use addons_operation::Context;
 use anyhow::Result;
-use common::catalogue::channel::is_bare;
+use common::catalogue::channel::is_plain_manifest_name;
 
-use crate::cli::operation::{Install, Source};
-use crate::usage::Usage;
+use crate::cli::operation::{InstallArgs, SourceArgs};
+use crate::usage::UsageError;
 
 /// Returns the names of add-ons and their source. For a path, this is the only add-on in it.
 ///
 /// # Errors
 /// A path is combined with other names or another source, has several add-ons, or cannot be read.
-pub async fn named(ctx: &Context, args: &Install) -> Result<(Vec<String>, Source)> {
+pub async fn resolve_names(ctx: &Context, args: &InstallArgs) -> Result<(Vec<String>, SourceArgs)> {
     let source = &args.source;
     let Some(path) = args.path() else {
         return Ok((args.addons.clone(), source.clone()));
@@ -20,21 +20,21 @@ pub async fn named(ctx: &Context, args: &Install) -> Result<(Vec<String>, Source
         let text = format!(
             "{path} is a path: it cannot be combined with other names, --channel or --catalogue"
         );
-        return Err(Usage(text).into());
+        return Err(UsageError(text).into());
     }
-    let catalogue = ctx.index(&path.clone().into()).await?;
-    let source = Source {
+    let catalogue = ctx.fetch_index(&path.clone().into()).await?;
+    let source = SourceArgs {
         channel: Some(path.clone()),
-        ..Source::default()
+        ..SourceArgs::default()
     };
     match catalogue.names().as_slice() {
         // kops gives a bare manifest a name of its own, and installs it into kube-system.
-        [name] if is_bare(name) => {
+        [name] if is_plain_manifest_name(name) => {
             let text = format!(
                 "{path} is a manifest without a name: install the folder that it is in, or list it in a catalogue: \
                  kubectl addons catalogue create NAME --from {path}"
             );
-            Err(Usage(text).into())
+            Err(UsageError(text).into())
         }
         [name] => Ok((vec![(*name).to_owned()], source)),
         names => {
@@ -42,7 +42,7 @@ pub async fn named(ctx: &Context, args: &Install) -> Result<(Vec<String>, Source
                 "{path} lists {} add-ons: name those to install, with --channel {path}",
                 names.len()
             );
-            Err(Usage(text).into())
+            Err(UsageError(text).into())
         }
     }
 }

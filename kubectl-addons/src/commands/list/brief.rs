@@ -1,13 +1,13 @@
 //! Formats a status for a table.
 
-use common::shorten::shortened;
+use common::shorten::shorten;
 
 /// How many characters of a status a table shows.
-const SHOWN: usize = 60;
+const MAX_STATUS: usize = 60;
 
 /// Shortens a status to one line of a table. `status` shows it whole.
-pub fn brief(status: &str) -> String {
-    shortened(one_line(status), SHOWN)
+pub fn shorten_status(status: &str) -> String {
+    shorten(one_line(status), MAX_STATUS)
 }
 
 /// Removes line breaks from a status.
@@ -21,10 +21,10 @@ mod tests {
 
     #[test]
     fn a_status_is_one_short_line_in_a_table() {
-        assert_eq!(brief("Ready"), "Ready");
-        assert_eq!(brief("Failed: a\n  b"), "Failed: a b");
-        let long = brief(&format!("Failed: {}", "é".repeat(80)));
-        assert_eq!(long.chars().count(), SHOWN);
+        assert_eq!(shorten_status("Ready"), "Ready");
+        assert_eq!(shorten_status("Failed: a\n  b"), "Failed: a b");
+        let long = shorten_status(&format!("Failed: {}", "é".repeat(80)));
+        assert_eq!(long.chars().count(), MAX_STATUS);
         assert!(long.ends_with("é…"), "{long}");
         assert_eq!(one_line("Failed: a\n  b"), "Failed: a b");
     }

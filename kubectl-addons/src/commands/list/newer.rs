@@ -2,23 +2,23 @@
 
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
-use common::catalogue::due::{Due, DueReason, due};
-use common::catalogue::select::{ClusterFacts, Request, choose};
-use common::catalogue::{Catalogue, label};
+use common::catalogue::due::{DueReason, DueVerdict, decide_due};
+use common::catalogue::select::{ClusterVersions, EntryRequest, choose};
+use common::catalogue::{Catalogue, version_label};
 use common::manifest::digest::sha256_trimmed;
 
 use crate::session::Session;
 use addons_operation::origin::catalogue_of;
 
 /// Looks for newer versions, and collects the origins that could not be read.
-pub(super) struct Newer {
+pub(super) struct NewerVersions {
     /// Whether indexes are read as well. A list that does not ask for newer versions fetches nothing.
     reads_indexes: bool,
     /// The installations whose index cannot be read: `kubectl-addons/web: …`.
     pub unread: Vec<String>,
 }
 
-impl Newer {
+impl NewerVersions {
     pub(super) fn new(reads_indexes: bool) -> Self {
         Self {
             reads_indexes,
@@ -30,24 +30,24 @@ impl Newer {
     ///
     /// # Errors
     /// The version of the cluster cannot be read.
-    pub(super) async fn of(
+    pub(super) async fn find_newer(
         &mut self,
         session: &Session,
         record: &AddonInstallation,
         catalogue: &Catalogue,
-        facts: &ClusterFacts,
+        facts: &ClusterVersions,
     ) -> Result<Option<String>> {
         let reference = &record.spec.addon_ref;
         if reference.directory.is_some() || reference.index.is_some() && !self.reads_indexes {
             return Ok(None);
         }
         if reference.index.is_none() {
-            return Ok(newest(session, record, catalogue, facts));
+            return Ok(newest_version(session, record, catalogue, facts));
         }
         match catalogue_of(session.ctx(), record).await {
             Ok(index) => {
                 let facts = session.fit_for(&index, None, None).await?;
-                Ok(newest(session, record, &index, &facts))
+                Ok(newest_version(session, record, &index, &facts))
             }
             Err(error) => {
                 self.unread.push(error.chain());
@@ -57,18 +57,18 @@ impl Newer {
     }
 }
 
-fn newest(
+fn newest_version(
     session: &Session,
     record: &AddonInstallation,
     catalogue: &Catalogue,
-    facts: &ClusterFacts,
+    facts: &ClusterVersions,
 ) -> Option<String> {
     let reference = &record.spec.addon_ref;
     let installed = record.installed().cloned().unwrap_or_default();
-    let request = Request {
+    let request = EntryRequest {
         addon: &reference.name,
         catalogue: reference.catalogue.as_deref(),
-        ..Request::default()
+        ..EntryRequest::default()
     };
     let entries = catalogue.entries.iter();
     let choice = choose(entries, &request, facts, session.rules());
@@ -77,8 +77,8 @@ fn newest(
     // A manifest in the catalogue itself need not be fetched.
     let inline = entry.version.source.inline.as_ref();
     let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
-    let label = label(&entry.version.version, &entry.version.id);
-    let due = due(
+    let label = version_label(&entry.version.version, &entry.version.id);
+    let due = decide_due(
         &installed,
         entry,
         &record.spec,
@@ -88,8 +88,8 @@ fn newest(
     );
     match due {
         // A lower version is only installed if the user asks for it.
-        Due::No | Due::Downgrade { .. } => None,
-        Due::Yes {
+        DueVerdict::No | DueVerdict::Downgrade { .. } => None,
+        DueVerdict::Yes {
             reason: DueReason::ManifestChanged | DueReason::RegistryChanged,
         } => Some(format!("{label} (changed)")),
         _ => Some(label),

@@ -1,11 +1,11 @@
 //! Renders the report as a page, to attach to a change or to paste into an issue.
 
-use addons_advice::preflight::Verdict;
-use common::catalogue::select::ClusterFacts;
+use addons_advice::preflight::PreflightVerdict;
+use common::catalogue::select::ClusterVersions;
 
-use super::report::{Report, RiskRow, Row};
-use crate::output::html::{self, Page, Tone};
-use crate::output::plain;
+use super::report::{PreflightReport, PreflightRow, RiskRow};
+use crate::output::escape_text;
+use crate::output::html::{self, HtmlPage, Tone};
 use crate::words::preflight as words;
 
 const HEADER: [&str; 5] = ["Verdict", "Name", "Version", "Why", "What to do"];
@@ -15,22 +15,22 @@ const IN_THE_WAY: &str = "In the way of the upgrade";
 const ORDER: &str = "Order of the upgrades";
 
 /// Renders the report as an HTML page.
-pub(super) fn html(report: &Report, to: &ClusterFacts) -> String {
+pub(super) fn render_html(report: &PreflightReport, to: &ClusterVersions) -> String {
     let rows = &report.items;
-    let mut page = Page::new(&title(to));
-    page.text(&summary(rows));
-    let table = rows.iter().map(|row| html::Row {
+    let mut page = HtmlPage::new(&title(to));
+    page.text(&format_summary(rows));
+    let table = rows.iter().map(|row| html::HtmlRow {
         tone: match row.verdict {
-            Verdict::Fits => Tone::Good,
-            Verdict::Unknown => Tone::New,
-            Verdict::DoesNotFit => Tone::Bad,
+            PreflightVerdict::Fits => Tone::Good,
+            PreflightVerdict::Unknown => Tone::New,
+            PreflightVerdict::DoesNotFit => Tone::Bad,
         },
-        cells: cells(row).into(),
+        cells: row_cells(row).into(),
     });
     page.table(&HEADER, &table.collect::<Vec<_>>());
     if !report.risks.is_empty() {
         page.section(IN_THE_WAY);
-        let table = report.risks.iter().map(|row| html::Row {
+        let table = report.risks.iter().map(|row| html::HtmlRow {
             tone: if row.blocks { Tone::Bad } else { Tone::New },
             cells: risk_cells(row).into(),
         });
@@ -45,22 +45,22 @@ pub(super) fn html(report: &Report, to: &ClusterFacts) -> String {
 }
 
 /// Renders the report as tables in Markdown, as GitHub and GitLab read them.
-pub(super) fn markdown(report: &Report, to: &ClusterFacts) -> String {
+pub(super) fn render_markdown(report: &PreflightReport, to: &ClusterVersions) -> String {
     let rows = &report.items;
-    let mut text = format!("## {}\n\n{}\n", title(to), summary(rows));
+    let mut text = format!("## {}\n\n{}\n", title(to), format_summary(rows));
     if !rows.is_empty() {
-        text.push_str(&table(&HEADER, rows.iter().map(cells)));
+        text.push_str(&markdown_table(&HEADER, rows.iter().map(row_cells)));
     }
     if !report.risks.is_empty() {
         text.push_str(&format!("\n### {IN_THE_WAY}\n"));
-        text.push_str(&table(&RISKS, report.risks.iter().map(risk_cells)));
+        text.push_str(&markdown_table(&RISKS, report.risks.iter().map(risk_cells)));
     }
     let lines = report.lines();
     if !lines.is_empty() {
         text.push_str(&format!("\n### {ORDER}\n\n"));
         for line in &lines {
             let mark = if is_numbered(line) { "" } else { "- " };
-            text.push_str(&format!("{mark}{}\n", escaped(line)));
+            text.push_str(&format!("{mark}{}\n", escape_markdown(line)));
         }
     }
     text
@@ -74,25 +74,25 @@ fn is_numbered(line: &str) -> bool {
     })
 }
 
-fn table(header: &[&str; 5], rows: impl Iterator<Item = [String; 5]>) -> String {
+fn markdown_table(header: &[&str; 5], rows: impl Iterator<Item = [String; 5]>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = format!("\n{}", line(&header.map(str::to_owned)));
     text.push_str(&line(&header.map(|_| "---".to_owned())));
     for cells in rows {
-        text.push_str(&line(&cells.map(|cell| escaped(&cell))));
+        text.push_str(&line(&cells.map(|cell| escape_markdown(&cell))));
     }
     text
 }
 
 fn risk_cells(row: &RiskRow) -> [String; 5] {
-    let object = words::risk::object(&row.risk);
+    let object = words::risk::name_object(&row.risk);
     let object = match &row.cluster {
         Some(cluster) => format!("{cluster}: {object}"),
         None => object,
     };
     let owner = row.risk.owner().map(|owner| owner.name.clone());
     [
-        words::risk::severity(row.blocks).to_owned(),
+        words::risk::severity_word(row.blocks).to_owned(),
         object,
         owner.unwrap_or_default(),
         row.why.clone(),
@@ -100,33 +100,38 @@ fn risk_cells(row: &RiskRow) -> [String; 5] {
     ]
 }
 
-fn title(to: &ClusterFacts) -> String {
+fn title(to: &ClusterVersions) -> String {
     let version = to.kubernetes.as_ref().map(ToString::to_string);
     format!("Preflight for Kubernetes {}", version.unwrap_or_default())
 }
 
 /// Formats a summary: `3 installations: 1 fits, 1 unknown, 1 does not fit`.
-fn summary(rows: &[Row]) -> String {
+fn format_summary(rows: &[PreflightRow]) -> String {
     let installations = match rows.len() {
         0 => return "Nothing is installed.".to_owned(),
         1 => "1 installation".to_owned(),
         count => format!("{count} installations"),
     };
-    let counts = [Verdict::Fits, Verdict::Unknown, Verdict::DoesNotFit].map(|verdict| {
+    let counts = [
+        PreflightVerdict::Fits,
+        PreflightVerdict::Unknown,
+        PreflightVerdict::DoesNotFit,
+    ]
+    .map(|verdict| {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();
-        (count > 0).then(|| words::count(count, verdict))
+        (count > 0).then(|| words::count_verdict(count, verdict))
     });
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     format!("{installations}: {}", counts.join(", "))
 }
 
-fn cells(row: &Row) -> [String; 5] {
+fn row_cells(row: &PreflightRow) -> [String; 5] {
     let name = match &row.cluster {
         Some(cluster) => format!("{cluster}: {}", row.name),
         None => row.name.clone(),
     };
     [
-        words::verdict(row.verdict).to_owned(),
+        words::verdict_words(row.verdict).to_owned(),
         name,
         row.version.clone(),
         row.reasons.join("; "),
@@ -135,9 +140,9 @@ fn cells(row: &Row) -> [String; 5] {
 }
 
 /// Escapes text for a Markdown cell.
-fn escaped(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for c in plain(text).chars() {
+    for c in escape_text(text).chars() {
         match c {
             '\n' | '\t' => shown.push(' '),
             '\\' | '|' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '~' | '#' => {
@@ -155,11 +160,11 @@ mod tests {
     use addons_versions::kubernetes;
     use common::api::names::InstallationName;
 
-    use super::super::report::Blocked;
+    use super::super::report::BlockedInstallation;
     use super::*;
 
-    fn row(verdict: Verdict, reasons: &[&str], fix: Option<&str>) -> Row {
-        Row {
+    fn row(verdict: PreflightVerdict, reasons: &[&str], fix: Option<&str>) -> PreflightRow {
+        PreflightRow {
             cluster: None,
             namespace: "kubectl-addons".to_owned(),
             name: "web".to_owned(),
@@ -174,8 +179,8 @@ mod tests {
         }
     }
 
-    fn to() -> ClusterFacts {
-        ClusterFacts {
+    fn to() -> ClusterVersions {
+        ClusterVersions {
             kubernetes: kubernetes::parse("1.37").ok(),
             kkp: None,
         }
@@ -183,21 +188,21 @@ mod tests {
 
     #[test]
     fn a_table_in_markdown() {
-        let mut elsewhere = row(Verdict::Fits, &[], None);
+        let mut elsewhere = row(PreflightVerdict::Fits, &[], None);
         elsewhere.cluster = Some("east".to_owned());
         let reasons = ["k8sVersion <1.37.0 does not match 1.37.0", "a|b\n`c`"];
         let fix = Some("before the cluster's upgrade: kubectl addons upgrade web@1.1.0");
-        let items = vec![elsewhere, row(Verdict::DoesNotFit, &reasons, fix)];
-        let report = Report {
+        let items = vec![elsewhere, row(PreflightVerdict::DoesNotFit, &reasons, fix)];
+        let report = PreflightReport {
             items,
-            blocked: vec![Blocked {
+            blocked: vec![BlockedInstallation {
                 cluster: None,
                 installation: InstallationName {
                     namespace: "kubectl-addons".to_owned(),
                     name: "web".to_owned(),
                 },
             }],
-            ..Report::default()
+            ..PreflightReport::default()
         };
         let expected = "## Preflight for Kubernetes 1.37.0
 
@@ -212,9 +217,9 @@ mod tests {
 
 - blocked: web (namespace kubectl-addons): no version of it fits
 ";
-        assert_eq!(markdown(&report, &to()), expected);
+        assert_eq!(render_markdown(&report, &to()), expected);
         let nothing = "## Preflight for Kubernetes 1.37.0\n\nNothing is installed.\n";
-        assert_eq!(markdown(&Report::default(), &to()), nothing);
+        assert_eq!(render_markdown(&PreflightReport::default(), &to()), nothing);
     }
 
     #[test]
@@ -228,11 +233,11 @@ mod tests {
 
     #[test]
     fn a_page_says_the_same() {
-        let report = Report {
-            items: vec![row(Verdict::Unknown, &["<b>"], Some("after it"))],
-            ..Report::default()
+        let report = PreflightReport {
+            items: vec![row(PreflightVerdict::Unknown, &["<b>"], Some("after it"))],
+            ..PreflightReport::default()
         };
-        let page = html(&report, &to());
+        let page = render_html(&report, &to());
         for part in [
             "<h1>Preflight for Kubernetes 1.37.0</h1>",
             "<p>1 installation: 1 unknown</p>",

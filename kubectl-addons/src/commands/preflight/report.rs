@@ -1,10 +1,10 @@
 //! The report of `preflight`: installations, the cluster, and the order of the upgrades.
 
-use addons_advice::preflight::order::{Order, Upgrade};
+use addons_advice::preflight::order::{AddonUpgrade, UpgradeOrder};
 use addons_advice::preflight::risk::Risk;
-use addons_advice::preflight::{Remedy, Used, Verdict};
+use addons_advice::preflight::{PreflightVerdict, UpgradeRemedy, UsedApi};
 use common::api::names::InstallationName;
-use common::catalogue::select::ClusterFacts;
+use common::catalogue::select::ClusterVersions;
 use serde::Serialize;
 
 use crate::words::preflight as words;
@@ -12,21 +12,21 @@ use crate::words::preflight as words;
 /// The whole report.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Report {
-    pub(super) items: Vec<Row>,
+pub(super) struct PreflightReport {
+    pub(super) items: Vec<PreflightRow>,
     pub(super) risks: Vec<RiskRow>,
     /// The upgrades, in their order.
-    pub(super) order: Vec<Step>,
+    pub(super) order: Vec<UpgradeStep>,
     /// The installations of which no version fits.
-    pub(super) blocked: Vec<Blocked>,
+    pub(super) blocked: Vec<BlockedInstallation>,
     /// Unmet requirements of the upgrades.
-    pub(super) unmet: Vec<Unmet>,
+    pub(super) unmet: Vec<UnmetRequirement>,
 }
 
 /// An installation.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Row {
+pub(super) struct PreflightRow {
     /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
@@ -35,15 +35,15 @@ pub(super) struct Row {
     pub(super) addon: String,
     pub(super) version: String,
     /// `Fits`, `Unknown` or `DoesNotFit`.
-    pub(super) verdict: Verdict,
+    pub(super) verdict: PreflightVerdict,
     pub(super) reasons: Vec<String>,
     /// The version that would fit, and when to install it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) remedy: Option<Remedy>,
+    pub(super) remedy: Option<UpgradeRemedy>,
     /// The APIs of its objects that the release does not simply serve.
-    pub(super) apis: Vec<Used>,
+    pub(super) apis: Vec<UsedApi>,
     /// The same for the versions in which other managers last wrote its objects.
-    pub(super) writers: Vec<Used>,
+    pub(super) writers: Vec<UsedApi>,
     #[serde(skip)]
     pub(super) fix: Option<String>,
 }
@@ -65,7 +65,7 @@ pub(super) struct RiskRow {
 /// When a step is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum When {
+pub(super) enum UpgradePhase {
     /// Before the upgrade of the cluster.
     Before,
     /// The upgrade of the cluster itself.
@@ -77,10 +77,10 @@ pub(super) enum When {
 /// A step of the upgrades.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Step {
+pub(super) struct UpgradeStep {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
-    pub(super) when: When,
+    pub(super) when: UpgradePhase,
     /// The installation. Absent for the cluster itself.
     #[serde(flatten)]
     pub(super) installation: Option<InstallationName>,
@@ -92,7 +92,7 @@ pub(super) struct Step {
 /// An installation of which no version fits.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Blocked {
+pub(super) struct BlockedInstallation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
     #[serde(flatten)]
@@ -102,22 +102,27 @@ pub(super) struct Blocked {
 /// An unmet requirement.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Unmet {
+pub(super) struct UnmetRequirement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
     pub(super) message: String,
 }
 
-impl Report {
+impl PreflightReport {
     /// Makes the report of one cluster, without a name.
-    pub(super) fn of(items: Vec<Row>, risks: Vec<Risk>, order: Order, to: &ClusterFacts) -> Self {
+    pub(super) fn new(
+        items: Vec<PreflightRow>,
+        risks: Vec<Risk>,
+        order: UpgradeOrder,
+        to: &ClusterVersions,
+    ) -> Self {
         Self {
             items,
-            order: steps(&order, &risks, to),
+            order: upgrade_steps(&order, &risks, to),
             blocked: order
                 .blocked
                 .into_iter()
-                .map(|installation| Blocked {
+                .map(|installation| BlockedInstallation {
                     cluster: None,
                     installation,
                 })
@@ -125,7 +130,7 @@ impl Report {
             unmet: order
                 .unmet
                 .into_iter()
-                .map(|message| Unmet {
+                .map(|message| UnmetRequirement {
                     cluster: None,
                     message,
                 })
@@ -135,8 +140,8 @@ impl Report {
                 .map(|risk| RiskRow {
                     cluster: None,
                     blocks: risk.blocks(),
-                    why: words::risk::why(&risk),
-                    commands: words::risk::commands(&risk),
+                    why: words::risk::describe_risk(&risk),
+                    commands: words::risk::list_commands(&risk),
                     risk,
                 })
                 .collect(),
@@ -153,7 +158,7 @@ impl Report {
             blocked,
             unmet,
         } = other;
-        self.items.extend(items.into_iter().map(|row| Row {
+        self.items.extend(items.into_iter().map(|row| PreflightRow {
             cluster: cluster(),
             ..row
         }));
@@ -161,23 +166,27 @@ impl Report {
             cluster: cluster(),
             ..row
         }));
-        self.order.extend(order.into_iter().map(|row| Step {
+        self.order.extend(order.into_iter().map(|row| UpgradeStep {
             cluster: cluster(),
             ..row
         }));
-        self.blocked.extend(blocked.into_iter().map(|row| Blocked {
-            cluster: cluster(),
-            ..row
-        }));
-        self.unmet.extend(unmet.into_iter().map(|row| Unmet {
-            cluster: cluster(),
-            ..row
-        }));
+        self.blocked
+            .extend(blocked.into_iter().map(|row| BlockedInstallation {
+                cluster: cluster(),
+                ..row
+            }));
+        self.unmet
+            .extend(unmet.into_iter().map(|row| UnmetRequirement {
+                cluster: cluster(),
+                ..row
+            }));
     }
 
     /// Whether nothing prevents the upgrade.
     pub(super) fn fits(&self) -> bool {
-        self.items.iter().all(|row| row.verdict == Verdict::Fits)
+        self.items
+            .iter()
+            .all(|row| row.verdict == PreflightVerdict::Fits)
             && !self.risks.iter().any(|row| row.blocks)
     }
 
@@ -195,8 +204,8 @@ impl Report {
                 (number, last) = (0, &step.cluster);
             }
             number += 1;
-            let text = words::step(
-                step.when == When::Before,
+            let text = words::describe_step(
+                step.when == UpgradePhase::Before,
                 &step.version,
                 step.command.as_deref(),
             );
@@ -217,11 +226,11 @@ impl Report {
 }
 
 /// Returns the steps of a cluster. Empty if no add-on has to be upgraded.
-fn steps(order: &Order, risks: &[Risk], to: &ClusterFacts) -> Vec<Step> {
-    let step = |when: When, upgrade: &Upgrade| Step {
+fn upgrade_steps(order: &UpgradeOrder, risks: &[Risk], to: &ClusterVersions) -> Vec<UpgradeStep> {
+    let step = |when: UpgradePhase, upgrade: &AddonUpgrade| UpgradeStep {
         cluster: None,
         when,
-        command: Some(command(upgrade, risks)),
+        command: Some(upgrade_command(upgrade, risks)),
         installation: Some(upgrade.installation.clone()),
         version: upgrade.version.clone(),
     };
@@ -229,20 +238,23 @@ fn steps(order: &Order, risks: &[Risk], to: &ClusterFacts) -> Vec<Step> {
         return Vec::new();
     }
     let version = to.kubernetes.as_ref().map(ToString::to_string);
-    let cluster = Step {
+    let cluster = UpgradeStep {
         cluster: None,
-        when: When::Cluster,
+        when: UpgradePhase::Cluster,
         installation: None,
         version: version.unwrap_or_default(),
         command: None,
     };
-    let before = order.before.iter().map(|one| step(When::Before, one));
-    let after = order.after.iter().map(|one| step(When::After, one));
+    let before = order
+        .before
+        .iter()
+        .map(|one| step(UpgradePhase::Before, one));
+    let after = order.after.iter().map(|one| step(UpgradePhase::After, one));
     before.chain([cluster]).chain(after).collect()
 }
 
 /// Returns the command of an upgrade, with the flag that migrates stored versions if the upgrade drops some.
-fn command(upgrade: &Upgrade, risks: &[Risk]) -> String {
+fn upgrade_command(upgrade: &AddonUpgrade, risks: &[Risk]) -> String {
     let migrates = |risk: &Risk| match risk {
         Risk::StoredVersions(risk) => {
             risk.owner.as_ref() == Some(&upgrade.installation)
@@ -257,6 +269,6 @@ fn command(upgrade: &Upgrade, risks: &[Risk]) -> String {
     };
     format!(
         "{}{flag}",
-        words::upgrade(&upgrade.installation, &upgrade.version)
+        words::upgrade_command(&upgrade.installation, &upgrade.version)
     )
 }

@@ -1,28 +1,28 @@
 //! Prints the report as columns, and the order of the upgrades as a list.
 
-use super::report::Report;
+use super::report::PreflightReport;
 use crate::cli::Listing;
 use crate::output;
 use crate::output::table::Table;
 use crate::words::preflight as words;
 
 /// Prints the installations, the risks, and the steps in order.
-pub(super) fn print(report: &Report, listing: Listing) {
+pub(super) fn print_report(report: &PreflightReport, listing: Listing) {
     if report.items.is_empty() {
         output::note("nothing is installed");
     } else {
-        output::data(&installations(report).listed(listing));
+        output::print_text(&installation_table(report).render_listing(listing));
     }
     if !report.risks.is_empty() {
-        output::data(&format!("\n{}", risks(report).listed(listing)));
+        output::print_text(&format!("\n{}", risk_table(report).render_listing(listing)));
     }
     let lines = report.lines();
     if !lines.is_empty() {
-        output::data(&format!("\n{}\n", lines.join("\n")));
+        output::print_text(&format!("\n{}\n", lines.join("\n")));
     }
 }
 
-fn installations(report: &Report) -> Table {
+fn installation_table(report: &PreflightReport) -> Table {
     let rows = &report.items;
     let of_fleet = rows.iter().any(|row| row.cluster.is_some());
     let mut table = Table::new(&header(
@@ -30,16 +30,16 @@ fn installations(report: &Report) -> Table {
         &["NAME", "VERSION", "VERDICT", "WHY, AND WHAT TO DO"],
     ));
     for row in rows {
-        let verdict = words::verdict(row.verdict);
+        let verdict = words::verdict_words(row.verdict);
         let first = [row.name.as_str(), &row.version, verdict];
         let lines = row.reasons.iter().chain(&row.fix).cloned();
         let cluster = row.cluster.as_deref().filter(|_| of_fleet);
-        add(&mut table, cluster, first, lines);
+        add_rows(&mut table, cluster, first, lines);
     }
     table
 }
 
-fn risks(report: &Report) -> Table {
+fn risk_table(report: &PreflightReport) -> Table {
     let rows = &report.risks;
     let of_fleet = rows.iter().any(|row| row.cluster.is_some());
     let mut table = Table::new(&header(
@@ -47,12 +47,16 @@ fn risks(report: &Report) -> Table {
         &["OBJECT", "OWNER", "RISK", "WHY, AND WHAT TO DO"],
     ));
     for row in rows {
-        let object = words::risk::object(&row.risk);
+        let object = words::risk::name_object(&row.risk);
         let owner = row.risk.owner().map_or("", |owner| &owner.name);
-        let first = [object.as_str(), owner, words::risk::severity(row.blocks)];
+        let first = [
+            object.as_str(),
+            owner,
+            words::risk::severity_word(row.blocks),
+        ];
         let lines = [row.why.clone()].into_iter().chain(row.commands.clone());
         let cluster = row.cluster.as_deref().filter(|_| of_fleet);
-        add(&mut table, cluster, first, lines);
+        add_rows(&mut table, cluster, first, lines);
     }
     table
 }
@@ -63,7 +67,7 @@ fn header<'a>(of_fleet: bool, names: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Adds a row, and another one for each further line.
-fn add(
+fn add_rows(
     table: &mut Table,
     cluster: Option<&str>,
     first: [&str; 3],
@@ -73,10 +77,10 @@ fn add(
     let mut cells: Vec<String> = cells.collect();
     let columns = cells.len();
     cells.push(lines.next().unwrap_or_default());
-    table.row(cells);
+    table.add_row(cells);
     for line in lines {
         let mut cells = vec!["·".to_owned(); columns];
         cells.push(line);
-        table.row(cells);
+        table.add_row(cells);
     }
 }

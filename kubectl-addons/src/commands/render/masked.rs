@@ -8,23 +8,26 @@ use serde_json::{Map, Value};
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Masks an object if it is a Secret, or a List that holds some.
-pub fn object(mut object: Value) -> Value {
-    mask(&mut object);
+pub fn mask_object(mut object: Value) -> Value {
+    mask_secrets(&mut object);
     object
 }
 
 /// Masks a rendered text. Documents without Secrets are unchanged. A Secret is formatted again, because YAML has many ways to write its
 /// values.
-pub fn text(raw: &str) -> String {
-    documents(raw).into_iter().map(document).collect()
+pub fn mask_text(raw: &str) -> String {
+    split_documents(raw)
+        .into_iter()
+        .map(mask_document)
+        .collect()
 }
 
-fn mask(object: &mut Value) -> bool {
+fn mask_secrets(object: &mut Value) -> bool {
     let kind = object.get("kind").and_then(Value::as_str);
     if kind == Some("Secret") && object.get("apiVersion").and_then(Value::as_str) == Some("v1") {
         for field in ["data", "stringData"] {
             match object.get_mut(field) {
-                Some(Value::Object(values)) => hide(values),
+                Some(Value::Object(values)) => mask_values(values),
                 Some(value) if !value.is_null() => *value = Value::from(MASK),
                 _ => {}
             }
@@ -41,19 +44,19 @@ fn mask(object: &mut Value) -> bool {
     };
     items
         .iter_mut()
-        .filter_map(|item| mask(item).then_some(()))
+        .filter_map(|item| mask_secrets(item).then_some(()))
         .count()
         > 0
 }
 
-fn hide(values: &mut Map<String, Value>) {
+fn mask_values(values: &mut Map<String, Value>) {
     for value in values.values_mut() {
         *value = Value::from(MASK);
     }
 }
 
 /// Splits a text at its `---` lines, which stay with the document that follows.
-fn documents(raw: &str) -> Vec<&str> {
+fn split_documents(raw: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut at) = (0, 0);
     for line in raw.split_inclusive('\n') {
@@ -67,13 +70,13 @@ fn documents(raw: &str) -> Vec<&str> {
     found
 }
 
-fn document(raw: &str) -> String {
+fn mask_document(raw: &str) -> String {
     if !raw.contains("Secret") {
         return raw.to_owned();
     }
     match values::read(raw.as_bytes(), "") {
-        Ok(mut object) => match mask(&mut object) {
-            true => format!("---\n{}", yaml(&object)),
+        Ok(mut object) => match mask_secrets(&mut object) {
+            true => format!("---\n{}", to_yaml(&object)),
             false => raw.to_owned(),
         },
         // The values of a Secret that cannot be parsed cannot be found either.
@@ -82,7 +85,7 @@ fn document(raw: &str) -> String {
     }
 }
 
-fn yaml(object: &Value) -> String {
+fn to_yaml(object: &Value) -> String {
     serde_saphyr::to_string(object).unwrap_or_else(|_| object.to_string() + "\n")
 }
 
@@ -114,11 +117,11 @@ mod tests {
         };
         let shown = secret("***", "***", "***");
         let plain = secret("YWJj", "abc", "{abc}");
-        assert_eq!(object(plain.clone()), shown);
+        assert_eq!(mask_object(plain.clone()), shown);
         let list = |item: &Value| json!({"apiVersion": "v1", "kind": "List", "items": [item]});
-        assert_eq!(object(list(&plain)), list(&shown));
+        assert_eq!(mask_object(list(&plain)), list(&shown));
         let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "abc"}});
-        assert_eq!(object(other.clone()), other);
+        assert_eq!(mask_object(other.clone()), other);
     }
 
     #[test]
@@ -127,10 +130,10 @@ mod tests {
         let secret = "apiVersion: v1\nkind: Secret\nstringData:\n  p: |\n    abc\n    def\n";
         let hidden = "---\napiVersion: v1\nkind: Secret\nstringData:\n  p: '***'\n";
         let broken = "---\nkind: \"Secret\"\ndata:\n x: abc\n  y: def\n";
-        let said = text(&format!("{map}---\n{secret}{broken}--- # next\n{map}"));
+        let said = mask_text(&format!("{map}---\n{secret}{broken}--- # next\n{map}"));
         let said = said.replace("\"***\"", "'***'");
         let none = "---\n# a Secret that is not valid YAML\n";
         assert_eq!(said, format!("{map}{hidden}{none}--- # next\n{map}"));
-        assert_eq!(text(map), map);
+        assert_eq!(mask_text(map), map);
     }
 }

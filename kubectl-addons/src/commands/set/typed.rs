@@ -8,12 +8,12 @@ use addons_plan::prune::limit::PruneLimit;
 use anyhow::{Context as _, Result, bail};
 use common::api::installation::{AddonInstallation, AddonRef};
 
-use crate::cli::operation::Source;
-use crate::cli::set::{Members, Set};
-use crate::cli::values::Values;
+use crate::cli::operation::SourceArgs;
+use crate::cli::set::{MemberArgs, SetArgs};
+use crate::cli::values::ValueEditArgs;
 use crate::input;
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 
 /// The most bytes of a set.
 const LARGEST: usize = 8 * 1024 * 1024;
@@ -22,7 +22,7 @@ const LARGEST: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct TypedSet {
     installations: Vec<AddonInstallation>,
-    members: Members,
+    members: MemberArgs,
     path: String,
 }
 
@@ -32,13 +32,13 @@ pub struct SetPlace {
     /// The path of the file.
     pub path: String,
     /// The flags about its members.
-    pub members: Members,
+    pub members: MemberArgs,
 }
 
 /// An error of an installation that a set declares. Its advice names the set, because only the set can be applied differently.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
-pub struct InSet {
+pub struct SetInstallationError {
     /// The set that declares the installation.
     pub set: SetPlace,
     /// The error.
@@ -50,7 +50,7 @@ impl SetPlace {
     /// Adds the set to an error of one of its installations, if the advice depends on it.
     pub fn within(self, error: OperationError) -> anyhow::Error {
         match error {
-            OperationError::Downgrade { .. } => InSet { set: self, error }.into(),
+            OperationError::Downgrade { .. } => SetInstallationError { set: self, error }.into(),
             error => error.into(),
         }
     }
@@ -69,16 +69,16 @@ impl TypedSet {
     ///
     /// # Errors
     /// The file cannot be read, or is not a set.
-    pub fn read(session: &Session, path: &Path, members: &Members) -> Result<Self> {
+    pub fn read(session: &Session, path: &Path, members: &MemberArgs) -> Result<Self> {
         let name = path.display().to_string();
-        let bytes = input::bounded(path, LARGEST).with_context(|| format!("set {name}"))?;
+        let bytes = input::read_bounded(path, LARGEST).with_context(|| format!("set {name}"))?;
         if bytes.len() > LARGEST {
             bail!("set {name}: more than {LARGEST} bytes; split it");
         }
         let namespace = session.ctx().settings().records_namespace();
-        let mut installations = set::read(&bytes, &name, namespace)?;
+        let mut installations = set::read_set(&bytes, &name, namespace)?;
         for installation in &mut installations {
-            beside(path, &mut installation.spec.addon_ref);
+            resolve_beside(path, &mut installation.spec.addon_ref);
         }
         Ok(Self {
             installations,
@@ -96,7 +96,7 @@ impl TypedSet {
     }
 
     /// Converts the set for the planner. `allowed` limits how many of its members `--prune` may uninstall.
-    pub fn declared(self, allowed: PruneLimit) -> DeclaredSet {
+    pub fn into_declared(self, allowed: PruneLimit) -> DeclaredSet {
         DeclaredSet {
             installations: self.installations,
             name: self.members.set_name,
@@ -107,7 +107,7 @@ impl TypedSet {
 
 /// Resolves a relative path in a set beside its file, independent of the working directory. For a set from stdin, it is relative to the
 /// working directory.
-fn beside(set: &Path, reference: &mut AddonRef) {
+fn resolve_beside(set: &Path, reference: &mut AddonRef) {
     let index = reference.index.as_mut();
     if let (Some(index), Some(folder)) = (index.filter(|it| !it.contains("://")), set.parent()) {
         *index = folder.join(&*index).display().to_string();
@@ -118,19 +118,20 @@ fn beside(set: &Path, reference: &mut AddonRef) {
 /// always a set.
 ///
 /// The file cannot be read or is not a set, a flag requires a set, or a flag cannot be combined with one.
-pub fn typed(
+pub fn read_typed(
     session: &Session,
-    typed: &Set,
-    (values, source): (&Values, &Source),
+    typed: &SetArgs,
+    (values, source): (&ValueEditArgs, &SourceArgs),
     addons: &[String],
 ) -> Result<Option<TypedSet>> {
     let path = match (&typed.filename, values.files.as_slice()) {
         (Some(path), _) => path,
         (None, [path]) if addons.is_empty() && is_set(path) => path,
         (None, _) if typed.members.set_name.is_some() => {
-            return Err(
-                Usage("--set-name can only be used with a set: add -f SET".to_owned()).into(),
-            );
+            return Err(UsageError(
+                "--set-name can only be used with a set: add -f SET".to_owned(),
+            )
+            .into());
         }
         (None, _) => return Ok(None),
     };
@@ -146,12 +147,12 @@ pub fn typed(
         || values.skip_crds.is_some();
     if more || source.channel.is_some() || source.catalogue.is_some() {
         let usage = "a set says where its add-ons come from and which values they have: write these into the file";
-        return Err(Usage(usage.to_owned()).into());
+        return Err(UsageError(usage.to_owned()).into());
     }
     Ok(Some(TypedSet::read(session, path, &typed.members)?))
 }
 
 /// Whether a file begins with an installation. A file that cannot be read is reported when it is read later.
 fn is_set(path: &Path) -> bool {
-    input::bounded(path, LARGEST).is_ok_and(|bytes| set::is_set(&bytes))
+    input::read_bounded(path, LARGEST).is_ok_and(|bytes| set::is_set(&bytes))
 }

@@ -3,50 +3,54 @@
 use addons_operation::documents;
 use anyhow::Result;
 use common::api::catalogue::Method;
-use common::catalogue::Entry;
+use common::catalogue::CatalogueEntry;
 use common::values;
 use serde_json::json;
 
-use crate::cli::Format;
-use crate::cli::reading::Show;
+use crate::cli::OutputFormat;
+use crate::cli::reading::ShowArgs;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
-use crate::usage::Usage;
+use crate::usage::UsageError;
 
 /// Prints a document, or a note that the package has none.
 ///
 /// # Errors
 /// The package cannot be fetched, or values that have to be parsed are not a map.
-pub async fn print(session: &Session, args: &Show, entry: &Entry) -> Result<Exit> {
+pub async fn print_document(
+    session: &Session,
+    args: &ShowArgs,
+    entry: &CatalogueEntry,
+) -> Result<Exit> {
     let format = args.output.format;
-    if args.values && format == Format::Name {
+    if args.values && format == OutputFormat::Name {
         let usage = "--values prints values, which -o name cannot show; leave out -o".to_owned();
-        return Err(Usage(usage).into());
+        return Err(UsageError(usage).into());
     }
-    let found = documents::of_entry(session.ctx(), entry).await?;
+    let found = documents::read_documents(session.ctx(), entry).await?;
     let file = if args.values {
         found.values
     } else {
         found.readme
     };
     if file.is_none() {
-        output::note(&none(entry, args.values));
+        output::note(&describe_missing(entry, args.values));
     }
-    let is_read = matches!(format, Format::Json | Format::Template(_));
+    let is_read = matches!(format, OutputFormat::Json | OutputFormat::Template(_));
     match file {
         Some(file) if is_read => {
-            output::value(&values::read(&file.bytes, &file.path)?, format)?;
+            output::print_value(&values::read(&file.bytes, &file.path)?, format)?;
         }
-        None if is_read => output::value(&json!({}), format)?,
-        Some(file) => output::bytes(&file.bytes),
+        None if is_read => output::print_value(&json!({}), format)?,
+        Some(file) => output::print_bytes(&file.bytes),
         None => {}
     }
     Ok(Exit::Done)
 }
 
 /// Says why there is no document.
-fn none(entry: &Entry, of_values: bool) -> String {
+fn describe_missing(entry: &CatalogueEntry, of_values: bool) -> String {
     let name = format!("{} {}", entry.addon, entry.version.version);
     let name = name.trim_end();
     match (of_values, entry.version.template.method) {

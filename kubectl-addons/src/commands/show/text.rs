@@ -7,9 +7,9 @@ use common::api::catalogue::{FormField, Method, Requirement};
 use common::catalogue::Origin;
 use serde_json::Value;
 
-use super::{Content, PassedOver, Shown, ShownEntry};
-use crate::commands::short;
-use crate::output::{padded, plain};
+use super::{ShownAddon, ShownContent, ShownEntry, ShownRejection};
+use crate::commands::short_origin;
+use crate::output::{escape_text, pad_text};
 use crate::words::form;
 use addons_sources;
 
@@ -17,9 +17,9 @@ use addons_sources;
 const HASH_DIGITS: usize = 12;
 
 /// Formats an add-on. Writing to a String cannot fail.
-pub fn text(shown: &Shown) -> String {
+pub fn render_addon(shown: &ShownAddon) -> String {
     let mut text = String::new();
-    let cluster = cluster(shown);
+    let cluster = describe_cluster(shown);
     match &shown.entry {
         Some(entry) => {
             let origin = match &entry.origin {
@@ -27,11 +27,11 @@ pub fn text(shown: &Shown) -> String {
                 Origin::Index { .. } => "index",
                 Origin::Directory { .. } => "directory",
             };
-            let origin = format!("{origin} {}", short(&entry.origin));
+            let origin = format!("{origin} {}", short_origin(&entry.origin));
             let head = format!(
                 "{} ({origin}{})",
-                label(&shown.name, &entry.version),
-                id(", id ", &entry.id)
+                join_label(&shown.name, &entry.version),
+                format_id(", id ", &entry.id)
             );
             let _ = writeln!(text, "{head:<64} fits {cluster}");
         }
@@ -41,27 +41,27 @@ pub fn text(shown: &Shown) -> String {
                 text,
                 "{}   {} fits {cluster}",
                 shown.name,
-                label("no version", version)
+                join_label("no version", version)
             );
         }
     }
     if let Some(description) = &shown.description {
-        line(&mut text, "about", description);
+        add_line(&mut text, "about", description);
     }
     if let Some(support) = shown.support {
-        line(&mut text, "support", &format!("{support:?}"));
+        add_line(&mut text, "support", &format!("{support:?}"));
     }
     if let Some(entry) = &shown.entry {
-        of_entry(&mut text, &shown.name, entry, shown.content.as_ref());
+        add_entry(&mut text, &shown.name, entry, shown.content.as_ref());
     }
     if !shown.passed_over.is_empty() {
         text.push_str("  passed over\n");
-        passed_over(&mut text, &shown.passed_over);
+        add_rejections(&mut text, &shown.passed_over);
     }
-    plain(&text)
+    escape_text(&text)
 }
 
-fn cluster(shown: &Shown) -> String {
+fn describe_cluster(shown: &ShownAddon) -> String {
     let kubernetes = shown
         .cluster
         .kubernetes
@@ -73,41 +73,41 @@ fn cluster(shown: &Shown) -> String {
     }
 }
 
-fn of_entry(text: &mut String, name: &str, entry: &ShownEntry, content: Option<&Content>) {
-    line(text, "source", &source_line(entry, content));
+fn add_entry(text: &mut String, name: &str, entry: &ShownEntry, content: Option<&ShownContent>) {
+    add_line(text, "source", &source_line(entry, content));
     match entry.method {
         Method::Manifest => {}
-        Method::GoTemplate => line(text, "method", "go-template"),
-        Method::Helm => line(text, "method", "helm"),
+        Method::GoTemplate => add_line(text, "method", "go-template"),
+        Method::Helm => add_line(text, "method", "helm"),
     }
     if let Some(namespace) = &entry.default_namespace {
-        line(text, "namespace", namespace);
+        add_line(text, "namespace", namespace);
     }
     if let Some(content) = content {
         let kinds = kinds(content.objects.iter());
-        line(
+        add_line(
             text,
             "objects",
             &format!("{}: {kinds}", content.objects.len()),
         );
-        list(text, "images", &content.images);
+        add_list(text, "images", &content.images);
     } else if entry.method == Method::Helm {
         let render = format!("in a chart: kubectl addons render {name}");
-        line(text, "objects", &render);
+        add_line(text, "objects", &render);
         let images = format!("in a chart: kubectl addons images {name}");
-        line(text, "images", &images);
+        add_line(text, "images", &images);
     }
-    let requires: Vec<String> = entry.requires.iter().map(requirement).collect();
-    list(text, "requires", &requires);
-    let form: Vec<String> = entry.form.iter().map(field).collect();
-    list(text, "form", &form);
+    let requires: Vec<String> = entry.requires.iter().map(format_requirement).collect();
+    add_list(text, "requires", &requires);
+    let form: Vec<String> = entry.form.iter().map(format_form_field).collect();
+    add_list(text, "form", &form);
     if let Some(Value::Object(values)) = &entry.values {
         let values: Vec<String> = values.keys().cloned().collect();
-        line(text, "values", &values.join(", "));
+        add_line(text, "values", &values.join(", "));
     }
 }
 
-fn source_line(entry: &ShownEntry, content: Option<&Content>) -> String {
+fn source_line(entry: &ShownEntry, content: Option<&ShownContent>) -> String {
     if let Some(content) = content {
         let hash: String = content.manifest_hash.chars().take(HASH_DIGITS).collect();
         let algorithm = match content.manifest_hash.len() {
@@ -124,7 +124,7 @@ fn source_line(entry: &ShownEntry, content: Option<&Content>) -> String {
     addons_sources::title(&entry.source)
 }
 
-fn requirement(requirement: &Requirement) -> String {
+fn format_requirement(requirement: &Requirement) -> String {
     let version = requirement.version.as_deref().unwrap_or_default();
     format!("{} {version}", requirement.name)
         .trim_end()
@@ -132,8 +132,12 @@ fn requirement(requirement: &Requirement) -> String {
 }
 
 /// Formats a form field: `replicas (number, default 1)  "How many pods serve metrics"`.
-fn field(field: &FormField) -> String {
-    let mut text = format!("{} ({}", field.internal_name, form::takes(field));
+fn format_form_field(field: &FormField) -> String {
+    let mut text = format!(
+        "{} ({}",
+        field.internal_name,
+        form::describe_accepted(field)
+    );
     if let Some(default) = &field.default {
         let _ = write!(text, ", default {default}");
     } else if field.required {
@@ -146,11 +150,11 @@ fn field(field: &FormField) -> String {
     text
 }
 
-fn passed_over(text: &mut String, entries: &[PassedOver]) {
+fn add_rejections(text: &mut String, entries: &[ShownRejection]) {
     let labels: Vec<String> = entries
         .iter()
         .map(|entry| {
-            let label = label(&entry.version, &id(" id ", &entry.id));
+            let label = join_label(&entry.version, &format_id(" id ", &entry.id));
             if label.is_empty() {
                 "no version".to_owned()
             } else {
@@ -164,12 +168,12 @@ fn passed_over(text: &mut String, entries: &[PassedOver]) {
         .max()
         .unwrap_or_default();
     for (label, entry) in labels.iter().zip(entries) {
-        let label = padded(label, width);
+        let label = pad_text(label, width);
         let _ = writeln!(text, "    {label}   {}", entry.reason);
     }
 }
 
-fn id(before: &str, id: &str) -> String {
+fn format_id(before: &str, id: &str) -> String {
     if id.is_empty() {
         String::new()
     } else {
@@ -178,20 +182,20 @@ fn id(before: &str, id: &str) -> String {
 }
 
 /// Joins both parts with one blank.
-fn label(first: &str, second: &str) -> String {
+fn join_label(first: &str, second: &str) -> String {
     format!("{} {}", first, second.trim_start())
         .trim()
         .to_owned()
 }
 
 /// Adds a title with one item per line.
-fn list(text: &mut String, title: &str, items: &[String]) {
+fn add_list(text: &mut String, title: &str, items: &[String]) {
     for (i, item) in items.iter().enumerate() {
-        line(text, if i == 0 { title } else { "" }, item);
+        add_line(text, if i == 0 { title } else { "" }, item);
     }
 }
 
-fn line(text: &mut String, title: &str, rest: &str) {
+fn add_line(text: &mut String, title: &str, rest: &str) {
     let rest = rest.replace('\n', " ");
     let _ = writeln!(text, "  {title:<9} {}", rest.trim_end());
 }

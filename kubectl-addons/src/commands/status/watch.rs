@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use addons_engine::Cluster;
-use addons_engine::changes::{self, Change};
+use addons_engine::changes::{self, ObservedChange};
 use addons_operation::health;
 use addons_operation::name_of;
 use anyhow::Result;
@@ -19,11 +19,11 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 
-use super::{Looked, document, exit, look, show, tree};
-use crate::cli::reading::Status;
-use crate::cli::{Format, Listing};
+use super::{ObservedInstallation, document, exit_code, read_installations, render_tree, show};
+use crate::cli::reading::StatusArgs;
+use crate::cli::{Listing, OutputFormat};
 use crate::exit::Exit;
-use crate::interrupt::Writing;
+use crate::interrupt::WritingGuard;
 use crate::output;
 use crate::session::Session;
 
@@ -35,23 +35,23 @@ const PAUSE: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// Those of a read: a named installation was deleted, or the server cannot be reached.
-pub(super) async fn run(session: &Session, args: &Status, listing: Listing) -> Result<Exit> {
+pub(super) async fn run(session: &Session, args: &StatusArgs, listing: Listing) -> Result<Exit> {
     let last = Cell::new(Exit::Failed);
     if !args.exit_code {
-        return follow(session, args, listing, &last).await;
+        return follow_changes(session, args, listing, &last).await;
     }
     // This program handles Ctrl-C itself.
-    let (_writing, mut asked) = Writing::begin();
+    let (_writing, mut asked) = WritingGuard::begin();
     tokio::select! {
-        ended = follow(session, args, listing, &last) => ended,
+        ended = follow_changes(session, args, listing, &last) => ended,
         () = asked.next() => Ok(last.get()),
     }
 }
 
 /// Reads and shows the state whenever something changes. Only ends with an error.
-async fn follow(
+async fn follow_changes(
     session: &Session,
-    args: &Status,
+    args: &StatusArgs,
     listing: Listing,
     last: &Cell<Exit>,
 ) -> Result<Exit> {
@@ -59,14 +59,18 @@ async fn follow(
     let (due, owners) = (Notify::new(), RefCell::new(BTreeSet::new()));
     let (found, kinds) = unbounded_channel();
     let looking = async {
-        let mut shown = Shown::default();
+        let mut shown = ShownStatus::default();
         loop {
             // Catalogues may change during the watch, too.
             let ctx = session.ctx().fresh();
-            let all = look(session, &ctx, args).await?;
-            last.set(exit(&all));
+            let all = read_installations(session, &ctx, args).await?;
+            last.set(exit_code(&all));
             shown.show(args, listing, &all)?;
-            owners.replace(all.iter().map(|one| health::owner(&one.record)).collect());
+            owners.replace(
+                all.iter()
+                    .map(|one| health::owner_of(&one.record))
+                    .collect(),
+            );
             for object in all.iter().flat_map(|one| &one.objects) {
                 // The receiver lives as long as this future.
                 let _ = found.send((object.key.group.clone(), object.key.kind.clone()));
@@ -75,32 +79,32 @@ async fn follow(
             sleep(PAUSE).await;
         }
     };
-    let see = |change: Change| match change {
-        Change::One(one) if !owners.borrow().contains(&one.owner) => {}
-        Change::One(_) | Change::All => due.notify_one(),
+    let see = |change: ObservedChange| match change {
+        ObservedChange::One(one) if !owners.borrow().contains(&one.owner) => {}
+        ObservedChange::One(_) | ObservedChange::All => due.notify_one(),
     };
     // Poll both together: requests of a watch that is not polled would keep those of a read waiting, because they share one limit.
     tokio::select! {
         ended = looking => ended,
-        never = watch(cluster, kinds, &due, &see) => match never {},
+        never = watch_objects(cluster, kinds, &due, &see) => match never {},
     }
 }
 
 /// Watches the installations, and the objects of every received kind.
-async fn watch(
+async fn watch_objects(
     cluster: &Cluster,
     mut kinds: UnboundedReceiver<(String, String)>,
     due: &Notify,
-    see: &impl Fn(Change),
+    see: &impl Fn(ObservedChange),
 ) -> Infallible {
     let mut watched = BTreeSet::new();
     let mut watches = FuturesUnordered::new();
-    watches.push(changes::installations(cluster, |_| due.notify_one()).boxed_local());
+    watches.push(changes::watch_installations(cluster, |_| due.notify_one()).boxed_local());
     loop {
         tokio::select! {
             Some((group, kind)) = kinds.recv() => {
                 if watched.insert((group.clone(), kind.clone())) {
-                    let watch = async move { changes::owned(cluster, &group, &kind, see).await };
+                    let watch = async move { changes::watch_owned(cluster, &group, &kind, see).await };
                     watches.push(watch.boxed_local());
                 }
             }
@@ -111,39 +115,44 @@ async fn watch(
 }
 
 /// The status of each installation, and of its objects.
-type State = BTreeMap<InstallationName, (String, BTreeMap<ObjectKey, String>)>;
+type StatusMap = BTreeMap<InstallationName, (String, BTreeMap<ObjectKey, String>)>;
 
 /// What was shown last.
 #[derive(Default)]
-struct Shown {
-    state: State,
+struct ShownStatus {
+    state: StatusMap,
     /// The trees that were shown on a terminal.
     trees: String,
     /// The document that was shown to a program.
     document: Option<Value>,
 }
 
-impl Shown {
+impl ShownStatus {
     /// Shows what differs from the last output.
-    fn show(&mut self, args: &Status, listing: Listing, all: &[Looked]) -> Result<()> {
+    fn show(
+        &mut self,
+        args: &StatusArgs,
+        listing: Listing,
+        all: &[ObservedInstallation],
+    ) -> Result<()> {
         match listing.format {
-            Format::Table | Format::Wide if output::is_read_live() => self.redraw(all),
-            Format::Table | Format::Wide => {
-                let now = state(all);
-                let lines = lines(&self.state, &now);
-                output::data(&lines);
+            OutputFormat::Table | OutputFormat::Wide if output::is_read_live() => self.redraw(all),
+            OutputFormat::Table | OutputFormat::Wide => {
+                let now = status_map(all);
+                let lines = format_differences(&self.state, &now);
+                output::print_text(&lines);
                 self.state = now;
             }
-            Format::Name => {
-                let now = state(all);
-                output::data(&names(&self.state, &now));
+            OutputFormat::Name => {
+                let now = status_map(all);
+                output::print_text(&format_changed_keys(&self.state, &now));
                 self.state = now;
             }
-            Format::Json | Format::Yaml | Format::Template(_) => {
+            OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
                 let now = Some(document(args, all)?);
                 if now != self.document {
-                    if listing.format == Format::Yaml && self.document.is_some() {
-                        output::data("---\n");
+                    if listing.format == OutputFormat::Yaml && self.document.is_some() {
+                        output::print_text("---\n");
                     }
                     show(args, listing, all)?;
                     self.document = now;
@@ -153,18 +162,18 @@ impl Shown {
         Ok(())
     }
 
-    fn redraw(&mut self, all: &[Looked]) {
-        let trees: String = all.iter().map(tree).collect();
+    fn redraw(&mut self, all: &[ObservedInstallation]) {
+        let trees: String = all.iter().map(render_tree).collect();
         if trees != self.trees {
             let gap = if self.trees.is_empty() { "" } else { "\n" };
-            output::data(&format!("{gap}{trees}"));
+            output::print_text(&format!("{gap}{trees}"));
             self.trees = trees;
         }
     }
 }
 
-fn state(all: &[Looked]) -> State {
-    let of = |one: &Looked| {
+fn status_map(all: &[ObservedInstallation]) -> StatusMap {
+    let of = |one: &ObservedInstallation| {
         let objects = one.objects.iter();
         let objects = objects.map(|object| (object.key.clone(), object.message().to_owned()));
         (one.state.to_string(), objects.collect())
@@ -175,9 +184,9 @@ fn state(all: &[Looked]) -> State {
 }
 
 /// Lists the differences: the installation, the object if it concerns one, and the new status.
-fn changed<'a>(
-    before: &'a State,
-    now: &'a State,
+fn list_differences<'a>(
+    before: &'a StatusMap,
+    now: &'a StatusMap,
 ) -> Vec<(&'a str, Option<&'a ObjectKey>, &'a str)> {
     let mut changed = Vec::new();
     for (installation, (word, objects)) in now {
@@ -202,17 +211,20 @@ fn changed<'a>(
 }
 
 /// Formats the differences: `web  shop/Deployment web  2/2 ready`, `web  Ready`.
-fn lines(before: &State, now: &State) -> String {
+fn format_differences(before: &StatusMap, now: &StatusMap) -> String {
     let line = |(name, key, word): (&str, Option<&ObjectKey>, &str)| match key {
         Some(key) => format!("{name}  {key}  {word}\n"),
         None => format!("{name}  {word}\n"),
     };
-    changed(before, now).into_iter().map(line).collect()
+    list_differences(before, now)
+        .into_iter()
+        .map(line)
+        .collect()
 }
 
 /// Formats the keys of the changed objects.
-fn names(before: &State, now: &State) -> String {
-    let changed = changed(before, now).into_iter();
+fn format_changed_keys(before: &StatusMap, now: &StatusMap) -> String {
+    let changed = list_differences(before, now).into_iter();
     changed
         .filter_map(|(_, key, _)| Some(format!("{}\n", key?)))
         .collect()
@@ -244,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_line_for_each_change_and_none_without() {
-        let before = State::from([
+        let before = StatusMap::from([
             installation("db", "Ready", &[]),
             installation(
                 "web",
@@ -252,20 +264,23 @@ mod tests {
                 &[("a", "1/2"), ("b", "ready"), ("c", "ready")],
             ),
         ]);
-        let now = State::from([installation(
+        let now = StatusMap::from([installation(
             "web",
             "Ready",
             &[("a", "2/2"), ("b", "ready"), ("d", "ready")],
         )]);
         assert_eq!(
-            lines(&before, &now),
+            format_differences(&before, &now),
             "web  ConfigMap a  2/2\nweb  ConfigMap d  ready\nweb  ConfigMap c  was removed from the installation\nweb  Ready\ndb  is uninstalled\n"
         );
         assert_eq!(
-            names(&before, &now),
+            format_changed_keys(&before, &now),
             "ConfigMap a\nConfigMap d\nConfigMap c\n"
         );
-        assert_eq!(lines(&now, &now), "");
-        assert_eq!(lines(&State::new(), &now).lines().count(), 4);
+        assert_eq!(format_differences(&now, &now), "");
+        assert_eq!(
+            format_differences(&StatusMap::new(), &now).lines().count(),
+            4
+        );
     }
 }

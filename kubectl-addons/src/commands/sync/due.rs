@@ -8,13 +8,13 @@ use addons_plan::summary;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::Format;
-use crate::output::{self, Items};
+use crate::cli::OutputFormat;
+use crate::output::{self, ItemList};
 
 /// An installation that is due.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row<'a> {
+struct DueRow<'a> {
     namespace: &'a str,
     name: &'a str,
     /// `install`, `upgrade` or `uninstall`.
@@ -27,14 +27,14 @@ struct Row<'a> {
 ///
 /// # Errors
 /// The output cannot be written.
-pub(super) fn show(plans: [Option<&Plan>; 2], format: Format) -> Result<()> {
+pub(super) fn print_due(plans: [Option<&Plan>; 2], format: OutputFormat) -> Result<()> {
     let planned = plans.into_iter().flatten();
     let planned = planned.flat_map(|plan| &plan.installations);
-    let rows: Vec<Row<'_>> = planned
+    let rows: Vec<DueRow<'_>> = planned
         .map(|planned| {
             let plan = &planned.plan;
             let lines = summary::lines(plan).into_iter();
-            Row {
+            DueRow {
                 namespace: &plan.installation.namespace,
                 name: &plan.installation.name,
                 verb: plan.verb,
@@ -43,14 +43,14 @@ pub(super) fn show(plans: [Option<&Plan>; 2], format: Format) -> Result<()> {
         })
         .collect();
     match format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: &rows }, format)?
+        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            output::print_value(&ItemList { items: &rows }, format)?
         }
-        Format::Name => output::names(
+        OutputFormat::Name => output::print_names(
             "addoninstallation.kubectl-addons.dev",
             rows.iter().map(|row| row.name),
         ),
-        Format::Table | Format::Wide => {}
+        OutputFormat::Table | OutputFormat::Wide => {}
     }
     Ok(())
 }

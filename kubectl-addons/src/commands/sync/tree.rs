@@ -2,30 +2,30 @@
 
 use std::path::Path;
 
-use addons_loops::election::Revision;
+use addons_loops::election::LeaderRevision;
 use addons_sources::directory::{self, DirectoryError, Stamps};
-use common::directory::{File, tree};
+use common::directory::{DirectoryFile, tree};
 use tokio::time::Instant;
 
 /// A directory that is read repeatedly.
 #[derive(Debug)]
-pub struct Tree {
+pub struct WatchedTree {
     /// Its absolute path.
     pub path: String,
     /// When its current content was first read.
     pub since: Instant,
     /// The revision that a process with this content can lead with.
-    pub revision: Revision,
+    pub revision: LeaderRevision,
     stamps: Stamps,
 }
 
-impl Tree {
+impl WatchedTree {
     /// Creates the state of a directory that was not read yet.
     pub fn new(path: String) -> Self {
         Self {
             path,
             since: Instant::now(),
-            revision: Revision::Missing,
+            revision: LeaderRevision::Missing,
             stamps: Stamps::default(),
         }
     }
@@ -34,13 +34,15 @@ impl Tree {
     ///
     /// # Errors
     /// [`DirectoryError`]: the directory cannot be read as a whole.
-    pub async fn read(&mut self) -> Result<Vec<File>, DirectoryError> {
+    pub async fn read(&mut self) -> Result<Vec<DirectoryFile>, DirectoryError> {
         let reading = self.reading().await;
-        let reading = reading.inspect_err(|_| self.revision = Revision::Missing)?;
+        let reading = reading.inspect_err(|_| self.revision = LeaderRevision::Missing)?;
         self.stamps = reading.stamps;
         match tree::digest(&reading.files) {
-            Some(digest) => self.revision = Revision::Whole(digest),
-            None if self.revision == Revision::Missing => self.revision = Revision::Partial,
+            Some(digest) => self.revision = LeaderRevision::Whole(digest),
+            None if self.revision == LeaderRevision::Missing => {
+                self.revision = LeaderRevision::Partial
+            }
             None => {}
         }
         Ok(reading.files)
@@ -59,6 +61,7 @@ impl Tree {
     /// Whether the directory changed or cannot be read. Reading it returns the error.
     pub fn is_changed(&self) -> bool {
         let stamps = directory::read_stamps(Path::new(&self.path));
-        self.revision == Revision::Missing || !stamps.is_ok_and(|stamps| stamps == self.stamps)
+        self.revision == LeaderRevision::Missing
+            || !stamps.is_ok_and(|stamps| stamps == self.stamps)
     }
 }

@@ -6,37 +6,37 @@ mod term;
 use std::sync::Mutex;
 
 use addons_engine::{EngineError, local};
-use addons_loops::election::{self, Candidate, Revision};
+use addons_loops::election::{self, ElectionCandidate, LeaderRevision};
 use anyhow::Result;
 use common::api::names::installation_name;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
-use super::absolute;
-use super::tree::Tree;
-use crate::cli::sync::Sync;
+use super::absolute_path;
+use super::tree::WatchedTree;
+use crate::cli::sync::SyncArgs;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, output};
-use term::{End, lead};
+use term::{LeadEnd, lead};
 
 /// Leads, or waits for leadership, until the program ends. An error is printed, and the pass is tried again.
 ///
 /// # Errors
 /// A path or a kubeconfig is not valid.
-pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
-    let path = absolute(&args.directory)?;
+pub async fn run(session: &Session, args: &SyncArgs) -> Result<Exit> {
+    let path = absolute_path(&args.directory)?;
     let cluster = session.cluster().await?;
     let settings = session.ctx().settings();
-    let candidate = Candidate {
+    let candidate = ElectionCandidate {
         namespace: settings.system_namespace.clone(),
-        name: lease(&path),
+        name: lease_name(&path),
         identity: settings.holder.clone(),
     };
-    let (own, revision) = watch::channel(Revision::Missing);
+    let (own, revision) = watch::channel(LeaderRevision::Missing);
     let (leads, leading) = watch::channel(None);
-    let tries = Tries::default();
-    let tried = |error| tries.told(error, !args.change.no_init);
+    let tries = LeaseTries::default();
+    let tried = |error| tries.record_result(error, !args.change.no_init);
     let stop = Notify::new();
     let electing = async {
         election::run(
@@ -50,11 +50,11 @@ pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
         .await;
         std::future::pending().await
     };
-    let mut process = Process {
+    let mut process = WatchProcess {
         session,
         args,
         candidate: &candidate,
-        tree: Tree::new(path),
+        tree: WatchedTree::new(path),
         own,
         leading,
         tries: &tries,
@@ -67,26 +67,26 @@ pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
 }
 
 /// Returns the name of the Lease for a directory with this path.
-fn lease(path: &str) -> String {
+fn lease_name(path: &str) -> String {
     format!("addons-sync-{}", installation_name(path.trim_matches('/')))
 }
 
 /// The result of attempts to get the Lease.
 #[derive(Default)]
-struct Tries {
+struct LeaseTries {
     /// The last error, which is printed only once.
     error: Mutex<Option<String>>,
     /// Notifies when the namespace of the Lease does not exist.
     no_namespace: Notify,
 }
 
-impl Tries {
-    fn told(&self, error: Option<EngineError>, may_create: bool) {
+impl LeaseTries {
+    fn record_result(&self, error: Option<EngineError>, may_create: bool) {
         let is_missing = error.as_ref().is_some_and(EngineError::is_not_found);
         if is_missing && may_create {
             return self.no_namespace.notify_one();
         }
-        let text = error.map(|error| output::chain(&error));
+        let text = error.map(|error| output::describe_chain(&error));
         let Ok(mut last) = self.error.lock() else {
             return;
         };
@@ -100,26 +100,26 @@ impl Tries {
 }
 
 /// A process that watches a directory, whether it leads or not.
-struct Process<'a> {
+struct WatchProcess<'a> {
     session: &'a Session,
-    args: &'a Sync,
-    candidate: &'a Candidate,
-    tree: Tree,
-    own: watch::Sender<Revision>,
-    leading: watch::Receiver<Option<Revision>>,
-    tries: &'a Tries,
+    args: &'a SyncArgs,
+    candidate: &'a ElectionCandidate,
+    tree: WatchedTree,
+    own: watch::Sender<LeaderRevision>,
+    leading: watch::Receiver<Option<LeaderRevision>>,
+    tries: &'a LeaseTries,
     /// Ends the election.
     stop: &'a Notify,
 }
 
-impl Process<'_> {
+impl WatchProcess<'_> {
     async fn run(&mut self) -> Result<Exit> {
         let cluster = self.session.cluster().await?;
         let mut has_led = false;
         loop {
             if self.tree.is_changed() {
                 if let Err(error) = self.tree.read().await {
-                    output::failure(&error.into());
+                    output::report_failure(&error.into());
                 }
                 self.own.send_replace(self.tree.revision.clone());
             }
@@ -130,9 +130,9 @@ impl Process<'_> {
                 }
                 has_led = true;
                 match self.lead().await? {
-                    End::Asked => return Ok(Exit::Interrupted),
-                    End::Lost => continue,
-                    End::Changed => {
+                    LeadEnd::Interrupted => return Ok(Exit::Interrupted),
+                    LeadEnd::Lost => continue,
+                    LeadEnd::Changed => {
                         self.own.send_replace(self.tree.revision.clone());
                     }
                 }
@@ -147,20 +147,20 @@ impl Process<'_> {
                 () = sleep(self.args.interval) => {}
                 () = self.tries.no_namespace.notified() => {
                     let created = local::ensure(cluster, &self.candidate.namespace).await;
-                    self.tries.told(created.err(), false);
+                    self.tries.record_result(created.err(), false);
                 }
             }
         }
     }
 
     /// Leads with the current content of the directory. Gives the Lease back before the program ends.
-    async fn lead(&mut self) -> Result<End> {
+    async fn lead(&mut self) -> Result<LeadEnd> {
         let (session, args) = (self.session, self.args);
         let cluster = session.cluster().await?;
         let (tree, leading) = (&mut self.tree, &mut self.leading);
-        let end = change::interruptible(async |interruption| {
+        let end = change::run_interruptible(async |interruption| {
             let end = lead(session, args, tree, leading.clone(), interruption).await;
-            if end == End::Asked {
+            if end == LeadEnd::Interrupted {
                 self.stop.notify_one();
                 let _ = leading.wait_for(Option::is_none).await;
                 let _ = election::resign(cluster, self.candidate).await;

@@ -2,44 +2,44 @@
 
 use std::collections::BTreeMap;
 
-use common::shorten::shortened;
+use common::shorten::shorten;
 
-use super::escaped;
+use super::escape_html;
 
 /// The most boxes that are drawn. A table lists the same objects.
-const MOST: usize = 120;
+const MAX_BOXES: usize = 120;
 /// The most characters that a box shows.
-const SHOWN: usize = 34;
+const MAX_CHARACTERS: usize = 34;
 const WIDTH: usize = 260;
 const HEIGHT: usize = 26;
 /// The distance from one box to the next.
-const DOWN: usize = 38;
-const RIGHT: usize = 330;
+const ROW_DISTANCE: usize = 38;
+const COLUMN_DISTANCE: usize = 330;
 
 /// The boxes and arrows of a drawing.
 #[derive(Debug, Default)]
-pub struct Drawing {
+pub struct BoxDrawing {
     /// The boxes of each column: a number and a text.
     pub columns: Vec<Vec<(usize, String)>>,
     /// The numbers of the boxes that each arrow connects.
     pub arrows: Vec<(usize, usize)>,
 }
 
-impl Drawing {
+impl BoxDrawing {
     /// Renders the drawing as SVG in a figure. Empty if there are no boxes, or too many.
     pub(super) fn svg(&self) -> String {
         let boxes: usize = self.columns.iter().map(Vec::len).sum();
-        if boxes == 0 || boxes > MOST {
+        if boxes == 0 || boxes > MAX_BOXES {
             return String::new();
         }
         let mut places = BTreeMap::new();
         let mut shapes = String::new();
         for (column, boxes) in self.columns.iter().enumerate() {
             for (row, (id, text)) in boxes.iter().enumerate() {
-                let (x, y) = (column * RIGHT + 4, row * DOWN + 4);
+                let (x, y) = (column * COLUMN_DISTANCE + 4, row * ROW_DISTANCE + 4);
                 places.insert(*id, (x, y + HEIGHT / 2));
-                let whole = escaped(text);
-                let shown = escaped(&shortened(text.clone(), SHOWN));
+                let whole = escape_html(text);
+                let shown = escape_html(&shorten(text.clone(), MAX_CHARACTERS));
                 shapes.push_str(&format!(
                     "<g><title>{whole}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"4\"/>\
                      <text x=\"{}\" y=\"{}\">{shown}</text></g>\n",
@@ -58,8 +58,8 @@ impl Drawing {
             }
         }
         let rows = self.columns.iter().map(Vec::len).max().unwrap_or_default();
-        let width = self.columns.len() * RIGHT;
-        let height = rows * DOWN + 8;
+        let width = self.columns.len() * COLUMN_DISTANCE;
+        let height = rows * ROW_DISTANCE + 8;
         format!(
             "<figure><svg width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"order of the objects\">\n{shapes}</svg></figure>\n"
         )
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn boxes_and_arrows() {
-        let long = "a".repeat(SHOWN + 1);
-        let drawing = Drawing {
+        let long = "a".repeat(MAX_CHARACTERS + 1);
+        let drawing = BoxDrawing {
             columns: vec![vec![(0, "one".to_owned())], vec![(1, long.clone())]],
             arrows: vec![(0, 1), (0, 7)],
         };
@@ -81,10 +81,10 @@ mod tests {
         assert_eq!(svg.matches("<rect").count(), 2);
         assert_eq!(svg.matches("<path").count(), 1);
         assert!(svg.contains(&format!("<title>{long}</title>")) && svg.contains('…'));
-        let many = (0..=MOST).map(|id| (id, "x".to_owned())).collect();
-        let drawing = Drawing {
+        let many = (0..=MAX_BOXES).map(|id| (id, "x".to_owned())).collect();
+        let drawing = BoxDrawing {
             columns: vec![many],
-            ..Drawing::default()
+            ..BoxDrawing::default()
         };
         assert_eq!(drawing.svg(), "");
     }

@@ -5,25 +5,33 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::path::{Operator, Slice, Step};
+use super::path::{FilterOperator, ListSlice, TemplateStep};
 
 /// A value, or a constant of the expression.
-pub type Found<'a> = Cow<'a, Value>;
+pub type FoundValue<'a> = Cow<'a, Value>;
 
 /// Takes each value through the steps, one after the other. Missing fields are left out.
 ///
 /// # Errors
 /// A step does not fit a value.
-pub fn find<'a>(values: Vec<Found<'a>>, steps: &[Step]) -> Result<Vec<Found<'a>>, String> {
-    steps.iter().try_fold(values, step)
+pub fn find_values<'a>(
+    values: Vec<FoundValue<'a>>,
+    steps: &[TemplateStep],
+) -> Result<Vec<FoundValue<'a>>, String> {
+    steps.iter().try_fold(values, apply_step)
 }
 
-fn step<'a>(values: Vec<Found<'a>>, step: &Step) -> Result<Vec<Found<'a>>, String> {
+fn apply_step<'a>(
+    values: Vec<FoundValue<'a>>,
+    step: &TemplateStep,
+) -> Result<Vec<FoundValue<'a>>, String> {
     match step {
         // A text stands for itself, whatever the value.
-        Step::Constant(text @ Value::String(_)) => return Ok(vec![Cow::Owned(text.clone())]),
-        Step::Union(all) => {
-            let all = all.iter().map(|steps| find(values.clone(), steps));
+        TemplateStep::Constant(text @ Value::String(_)) => {
+            return Ok(vec![Cow::Owned(text.clone())]);
+        }
+        TemplateStep::Union(all) => {
+            let all = all.iter().map(|steps| find_values(values.clone(), steps));
             return Ok(all.collect::<Result<Vec<_>, _>>()?.concat());
         }
         _ => {}
@@ -31,29 +39,29 @@ fn step<'a>(values: Vec<Found<'a>>, step: &Step) -> Result<Vec<Found<'a>>, Strin
     let mut found = Vec::new();
     for value in values {
         match step {
-            Step::Field(name) => found.extend(of_map(value, name)),
-            Step::Wildcard => found.extend(children(value)),
-            Step::Recursive => below(value, &mut found),
-            Step::Slice(_) if value.is_null() => {}
-            Step::Slice(slice) => found.extend(cut(value, *slice)?),
-            Step::Filter(left, right) => {
+            TemplateStep::Field(name) => found.extend(field_of_map(value, name)),
+            TemplateStep::Wildcard => found.extend(children(value)),
+            TemplateStep::Recursive => collect_below(value, &mut found),
+            TemplateStep::Slice(_) if value.is_null() => {}
+            TemplateStep::Slice(slice) => found.extend(slice_list(value, *slice)?),
+            TemplateStep::Filter(left, right) => {
                 if !value.is_array() {
-                    return Err(format!("{} cannot be filtered", kind(&value)));
+                    return Err(format!("{} cannot be filtered", kind_name(&value)));
                 }
                 for one in children(value) {
-                    if passes(&one, left, right.as_ref())? {
+                    if passes_filter(&one, left, right.as_ref())? {
                         found.push(one);
                     }
                 }
             }
-            Step::Constant(constant) => found.push(Cow::Owned(constant.clone())),
-            Step::Union(_) => {}
+            TemplateStep::Constant(constant) => found.push(Cow::Owned(constant.clone())),
+            TemplateStep::Union(_) => {}
         }
     }
     Ok(found)
 }
 
-fn of_map<'a>(value: Found<'a>, name: &str) -> Option<Found<'a>> {
+fn field_of_map<'a>(value: FoundValue<'a>, name: &str) -> Option<FoundValue<'a>> {
     match value {
         Cow::Borrowed(value) => value.as_object()?.get(name).map(Cow::Borrowed),
         Cow::Owned(_) => None,
@@ -61,7 +69,7 @@ fn of_map<'a>(value: Found<'a>, name: &str) -> Option<Found<'a>> {
 }
 
 /// Returns the elements of a list, or the values of a map.
-fn children(value: Found<'_>) -> Vec<Found<'_>> {
+fn children(value: FoundValue<'_>) -> Vec<FoundValue<'_>> {
     match value {
         Cow::Borrowed(Value::Array(all)) => all.iter().map(Cow::Borrowed).collect(),
         Cow::Borrowed(Value::Object(all)) => all.values().map(Cow::Borrowed).collect(),
@@ -70,20 +78,20 @@ fn children(value: Found<'_>) -> Vec<Found<'_>> {
 }
 
 /// Collects a value that is not empty, and everything below it that is not.
-fn below<'a>(value: Found<'a>, found: &mut Vec<Found<'a>>) {
+fn collect_below<'a>(value: FoundValue<'a>, found: &mut Vec<FoundValue<'a>>) {
     let all = children(value.clone());
     let is_text = value.as_str().is_some_and(|text| !text.is_empty());
     if !all.is_empty() || is_text {
         found.push(value);
     }
     for one in all {
-        below(one, found);
+        collect_below(one, found);
     }
 }
 
-fn cut(value: Found<'_>, slice: Slice) -> Result<Vec<Found<'_>>, String> {
+fn slice_list(value: FoundValue<'_>, slice: ListSlice) -> Result<Vec<FoundValue<'_>>, String> {
     if !value.is_array() {
-        return Err(format!("{} is not a list", kind(&value)));
+        return Err(format!("{} is not a list", kind_name(&value)));
     }
     let all = children(value);
     let length = i64::try_from(all.len()).unwrap_or(i64::MAX);
@@ -106,17 +114,17 @@ fn cut(value: Found<'_>, slice: Slice) -> Result<Vec<Found<'_>>, String> {
     Ok(within.iter().step_by(step).cloned().collect())
 }
 
-fn passes(
-    value: &Found<'_>,
-    left: &[Step],
-    right: Option<&(Operator, Vec<Step>)>,
+fn passes_filter(
+    value: &FoundValue<'_>,
+    left: &[TemplateStep],
+    right: Option<&(FilterOperator, Vec<TemplateStep>)>,
 ) -> Result<bool, String> {
-    let found = find(vec![value.clone()], left);
+    let found = find_values(vec![value.clone()], left);
     let Some((operator, right)) = right else {
         return Ok(found.is_ok_and(|found| !found.is_empty()));
     };
     let left = found?;
-    let right = find(vec![value.clone()], right)?;
+    let right = find_values(vec![value.clone()], right)?;
     match (left.as_slice(), right.as_slice()) {
         ([], _) | (_, []) => Ok(false),
         ([left], [right]) => compare(left, right, *operator),
@@ -125,7 +133,7 @@ fn passes(
 }
 
 /// Compares as Go's templates do: values of different kinds cannot be compared.
-fn compare(left: &Value, right: &Value, operator: Operator) -> Result<bool, String> {
+fn compare(left: &Value, right: &Value, operator: FilterOperator) -> Result<bool, String> {
     let order = match (left, right) {
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         (Value::Number(left), Value::Number(right)) if left.is_f64() == right.is_f64() => {
@@ -135,27 +143,27 @@ fn compare(left: &Value, right: &Value, operator: Operator) -> Result<bool, Stri
             }
         }
         (Value::Bool(left), Value::Bool(right))
-            if matches!(operator, Operator::Equal | Operator::NotEqual) =>
+            if matches!(operator, FilterOperator::Equal | FilterOperator::NotEqual) =>
         {
             Some(left.cmp(right))
         }
         _ => None,
     };
     let order = order.ok_or_else(|| {
-        let (left, right) = (kind(left), kind(right));
+        let (left, right) = (kind_name(left), kind_name(right));
         format!("{left} and {right} cannot be compared so")
     })?;
     Ok(match operator {
-        Operator::Equal => order == Ordering::Equal,
-        Operator::NotEqual => order != Ordering::Equal,
-        Operator::Less => order == Ordering::Less,
-        Operator::LessOrEqual => order != Ordering::Greater,
-        Operator::Greater => order == Ordering::Greater,
-        Operator::GreaterOrEqual => order != Ordering::Less,
+        FilterOperator::Equal => order == Ordering::Equal,
+        FilterOperator::NotEqual => order != Ordering::Equal,
+        FilterOperator::Less => order == Ordering::Less,
+        FilterOperator::LessOrEqual => order != Ordering::Greater,
+        FilterOperator::Greater => order == Ordering::Greater,
+        FilterOperator::GreaterOrEqual => order != Ordering::Less,
     })
 }
 
-fn kind(value: &Value) -> &'static str {
+fn kind_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

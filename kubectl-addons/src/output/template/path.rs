@@ -2,16 +2,16 @@
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TemplatePart {
     /// `{.items[*].name}`, or the text between expressions. The values that it finds are printed.
-    Print(Vec<Step>),
+    Print(Vec<TemplateStep>),
     /// `{range .items[*]}…{end}`
-    Range(Vec<Step>, Vec<Part>),
+    Range(Vec<TemplateStep>, Vec<TemplatePart>),
 }
 
 /// One step of an expression, which maps each value to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum TemplateStep {
     /// `.name`
     Field(String),
     /// `.*`
@@ -19,18 +19,21 @@ pub enum Step {
     /// `..`: the value and everything below it.
     Recursive,
     /// `[0]`, `[1:3]`, `[::2]`
-    Slice(Slice),
+    Slice(ListSlice),
     /// `[0,2]`, `['a','b']`
-    Union(Vec<Vec<Step>>),
+    Union(Vec<Vec<TemplateStep>>),
     /// `[?(@.name=="web")]`
-    Filter(Vec<Step>, Option<(Operator, Vec<Step>)>),
+    Filter(
+        Vec<TemplateStep>,
+        Option<(FilterOperator, Vec<TemplateStep>)>,
+    ),
     /// A text, a number, true or false.
     Constant(serde_json::Value),
 }
 
 /// Start, end and step of a list slice. A negative position counts from the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slice {
+pub struct ListSlice {
     /// The first position.
     pub from: Option<i64>,
     /// The position after the last.
@@ -43,7 +46,7 @@ pub struct Slice {
 
 /// Comparisons of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub enum FilterOperator {
     /// `==`
     Equal,
     /// `!=`
@@ -59,9 +62,9 @@ pub enum Operator {
 }
 
 /// The content of a pair of braces.
-enum Action {
-    Print(Vec<Step>),
-    Range(Vec<Step>),
+enum BraceAction {
+    Print(Vec<TemplateStep>),
+    Range(Vec<TemplateStep>),
     End,
 }
 
@@ -69,59 +72,59 @@ enum Action {
 ///
 /// # Errors
 /// Describes in a sentence what is wrong with it.
-pub fn parse(text: &str) -> Result<Vec<Part>, String> {
+pub fn parse_template(text: &str) -> Result<Vec<TemplatePart>, String> {
     // The enclosing parts of each open range.
-    let mut open: Vec<(Vec<Step>, Vec<Part>)> = Vec::new();
+    let mut open: Vec<(Vec<TemplateStep>, Vec<TemplatePart>)> = Vec::new();
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('{') {
         if !before.is_empty() {
-            parts.push(Part::Print(vec![constant(before)]));
+            parts.push(TemplatePart::Print(vec![constant(before)]));
         }
-        let mut scanner = Scanner { rest: behind };
-        match scanner.action()? {
-            Action::Print(steps) => parts.push(Part::Print(steps)),
-            Action::Range(steps) => open.push((steps, std::mem::take(&mut parts))),
-            Action::End => {
+        let mut scanner = PathScanner { rest: behind };
+        match scanner.parse_action()? {
+            BraceAction::Print(steps) => parts.push(TemplatePart::Print(steps)),
+            BraceAction::Range(steps) => open.push((steps, std::mem::take(&mut parts))),
+            BraceAction::End => {
                 let (steps, around) = open.pop().ok_or("{end} without {range}")?;
                 let inner = std::mem::replace(&mut parts, around);
-                parts.push(Part::Range(steps, inner));
+                parts.push(TemplatePart::Range(steps, inner));
             }
         }
         rest = scanner.rest;
     }
     if !rest.is_empty() {
-        parts.push(Part::Print(vec![constant(rest)]));
+        parts.push(TemplatePart::Print(vec![constant(rest)]));
     }
     // As in kubectl, the last ranges may stay open.
     while let Some((steps, around)) = open.pop() {
         let inner = std::mem::replace(&mut parts, around);
-        parts.push(Part::Range(steps, inner));
+        parts.push(TemplatePart::Range(steps, inner));
     }
     Ok(parts)
 }
 
 /// Parses one expression, as it stands between braces.
-fn steps(text: &str) -> Result<Vec<Step>, String> {
+fn parse_steps(text: &str) -> Result<Vec<TemplateStep>, String> {
     let closed = format!("{text}}}");
-    match (Scanner { rest: &closed }).action()? {
-        Action::Print(steps) => Ok(steps),
-        Action::Range(_) | Action::End => Err(format!("{text:?} is not an expression")),
+    match (PathScanner { rest: &closed }).parse_action()? {
+        BraceAction::Print(steps) => Ok(steps),
+        BraceAction::Range(_) | BraceAction::End => Err(format!("{text:?} is not an expression")),
     }
 }
 
-fn constant(text: &str) -> Step {
-    Step::Constant(text.into())
+fn constant(text: &str) -> TemplateStep {
+    TemplateStep::Constant(text.into())
 }
 
 /// The text that is not parsed yet.
-struct Scanner<'a> {
+struct PathScanner<'a> {
     rest: &'a str,
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> PathScanner<'a> {
     /// Parses until the closing brace.
-    fn action(&mut self) -> Result<Action, String> {
+    fn parse_action(&mut self) -> Result<BraceAction, String> {
         let mut steps = Vec::new();
         let mut is_range = false;
         let mut is_end = false;
@@ -129,24 +132,24 @@ impl<'a> Scanner<'a> {
             if let Some(rest) = self.rest.strip_prefix('}') {
                 self.rest = rest;
                 return Ok(match (is_end, is_range) {
-                    (true, _) => Action::End,
-                    (false, true) => Action::Range(steps),
-                    (false, false) => Action::Print(steps),
+                    (true, _) => BraceAction::End,
+                    (false, true) => BraceAction::Range(steps),
+                    (false, false) => BraceAction::Print(steps),
                 });
             }
             if let Some(rest) = self.rest.strip_prefix("[?(") {
                 self.rest = rest;
-                steps.push(self.filter()?);
+                steps.push(self.parse_filter()?);
                 continue;
             }
             if let Some(rest) = self.rest.strip_prefix("..") {
-                if steps.last() == Some(&Step::Recursive) {
+                if steps.last() == Some(&TemplateStep::Recursive) {
                     return Err(".. follows ..".to_owned());
                 }
                 self.rest = rest;
-                steps.push(Step::Recursive);
+                steps.push(TemplateStep::Recursive);
                 if rest.starts_with(is_of_word) {
-                    steps.push(self.field());
+                    steps.push(self.parse_field());
                 }
                 continue;
             }
@@ -158,22 +161,22 @@ impl<'a> Scanner<'a> {
                 ' ' | '@' | '$' => self.skip(first),
                 '[' => {
                     self.skip(first);
-                    self.array(&mut steps)?;
+                    self.parse_brackets(&mut steps)?;
                 }
                 '"' | '\'' => {
                     self.skip(first);
-                    steps.push(self.quoted(first)?);
+                    steps.push(self.parse_quoted(first)?);
                 }
                 '.' => {
                     self.skip(first);
-                    steps.push(self.field());
+                    steps.push(self.parse_field());
                 }
-                '+' | '-' | '0'..='9' => steps.push(self.number()?),
+                '+' | '-' | '0'..='9' => steps.push(self.parse_number()?),
                 _ if is_of_word(first) => match self.until(is_end_of_word) {
                     "range" => is_range = true,
                     "end" => is_end = true,
                     word @ ("true" | "false") => {
-                        steps.push(Step::Constant((word == "true").into()));
+                        steps.push(TemplateStep::Constant((word == "true").into()));
                     }
                     word => {
                         return Err(format!("{word} is not a keyword; fields begin with a dot"));
@@ -196,7 +199,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Parses a name, in which a backslash escapes a dot.
-    fn field(&mut self) -> Step {
+    fn parse_field(&mut self) -> TemplateStep {
         let mut is_escaped = false;
         let end = self.rest.find(|c| {
             let ends = !is_escaped && is_end_of_word(c);
@@ -206,26 +209,26 @@ impl<'a> Scanner<'a> {
         let (name, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         match name {
-            "*" => Step::Wildcard,
-            name => Step::Field(name.replace('\\', "")),
+            "*" => TemplateStep::Wildcard,
+            name => TemplateStep::Field(name.replace('\\', "")),
         }
     }
 
-    fn number(&mut self) -> Result<Step, String> {
+    fn parse_number(&mut self) -> Result<TemplateStep, String> {
         let digits = self.rest.get(1..).unwrap_or_default();
         let end = digits.find(|c: char| c != '.' && !c.is_ascii_digit());
         let (number, rest) = self.rest.split_at(end.unwrap_or(digits.len()) + 1);
         self.rest = rest;
         let wrong = || format!("{number} is not a number");
         if let Ok(number) = number.parse::<i64>() {
-            return Ok(Step::Constant(number.into()));
+            return Ok(TemplateStep::Constant(number.into()));
         }
         let number: f64 = number.parse().map_err(|_| wrong())?;
-        Ok(Step::Constant(number.into()))
+        Ok(TemplateStep::Constant(number.into()))
     }
 
     /// Parses a text in quotes, with the escapes of Go.
-    fn quoted(&mut self, quote: char) -> Result<Step, String> {
+    fn parse_quoted(&mut self, quote: char) -> Result<TemplateStep, String> {
         let mut text = String::new();
         let mut rest = self.rest.chars();
         loop {
@@ -247,11 +250,11 @@ impl<'a> Scanner<'a> {
             }
         }
         self.rest = rest.as_str();
-        Ok(Step::Constant(text.into()))
+        Ok(TemplateStep::Constant(text.into()))
     }
 
     /// Parses the content of brackets.
-    fn array(&mut self, found: &mut Vec<Step>) -> Result<(), String> {
+    fn parse_brackets(&mut self, found: &mut Vec<TemplateStep>) -> Result<(), String> {
         let (inner, rest) = self
             .rest
             .split_once(']')
@@ -260,22 +263,22 @@ impl<'a> Scanner<'a> {
         self.rest = rest;
         if inner.contains(',') {
             let all = inner.split(',');
-            let all = all.map(|one| steps(&format!("[{}]", one.trim_matches(' '))));
-            found.push(Step::Union(all.collect::<Result<_, _>>()?));
+            let all = all.map(|one| parse_steps(&format!("[{}]", one.trim_matches(' '))));
+            found.push(TemplateStep::Union(all.collect::<Result<_, _>>()?));
             return Ok(());
         }
         let quoted = inner
             .strip_prefix('\'')
             .and_then(|rest| rest.strip_suffix('\''));
         match quoted {
-            Some(name) => found.extend(steps(&format!(".{name}"))?),
-            None => found.push(Step::Slice(slice(inner)?)),
+            Some(name) => found.extend(parse_steps(&format!(".{name}"))?),
+            None => found.push(TemplateStep::Slice(parse_slice(inner)?)),
         }
         Ok(())
     }
 
     /// Parses the content of `[?(…)]`.
-    fn filter(&mut self) -> Result<Step, String> {
+    fn parse_filter(&mut self) -> Result<TemplateStep, String> {
         let end = end_of_filter(self.rest).ok_or("a filter is not closed")?;
         let (inner, rest) = self.rest.split_at(end);
         self.rest = rest
@@ -284,20 +287,23 @@ impl<'a> Scanner<'a> {
         let is_sign = |c: char| matches!(c, '!' | '<' | '>' | '=');
         let sign = inner.find(is_sign).filter(|at| *at > 0);
         let Some((left, compared)) = sign.map(|at| inner.split_at(at)) else {
-            return Ok(Step::Filter(steps(inner)?, None));
+            return Ok(TemplateStep::Filter(parse_steps(inner)?, None));
         };
         let right = compared.trim_start_matches(is_sign);
         let (sign, _) = compared.split_at(compared.len() - right.len());
         let operator = match sign {
-            "==" => Operator::Equal,
-            "!=" => Operator::NotEqual,
-            "<" => Operator::Less,
-            "<=" => Operator::LessOrEqual,
-            ">" => Operator::Greater,
-            ">=" => Operator::GreaterOrEqual,
+            "==" => FilterOperator::Equal,
+            "!=" => FilterOperator::NotEqual,
+            "<" => FilterOperator::Less,
+            "<=" => FilterOperator::LessOrEqual,
+            ">" => FilterOperator::Greater,
+            ">=" => FilterOperator::GreaterOrEqual,
             other => return Err(format!("{other} is not a comparison")),
         };
-        Ok(Step::Filter(steps(left)?, Some((operator, steps(right)?))))
+        Ok(TemplateStep::Filter(
+            parse_steps(left)?,
+            Some((operator, parse_steps(right)?)),
+        ))
     }
 }
 
@@ -319,28 +325,28 @@ fn end_of_filter(text: &str) -> Option<usize> {
 }
 
 /// `*`, `1`, `1:3`, `::2`
-fn slice(text: &str) -> Result<Slice, String> {
+fn parse_slice(text: &str) -> Result<ListSlice, String> {
     let wrong = || format!("[{text}] is not a valid index");
     let number = |text: &str| match text {
         "" => Ok(None),
         text => text.parse().map(Some).map_err(|_| wrong()),
     };
     if text == "*" {
-        return Ok(Slice::default());
+        return Ok(ListSlice::default());
     }
     let parts: Vec<&str> = text.split(':').collect();
     match parts.as_slice() {
         [""] => Err(wrong()),
         [one] => {
             let from = number(one)?;
-            Ok(Slice {
+            Ok(ListSlice {
                 from,
                 to: from.and_then(|from: i64| from.checked_add(1)),
                 step: None,
                 is_one: true,
             })
         }
-        [from, to] | [from, to, _] => Ok(Slice {
+        [from, to] | [from, to, _] => Ok(ListSlice {
             from: number(from)?,
             to: number(to)?,
             step: number(parts.get(2).copied().unwrap_or_default())?,

@@ -2,14 +2,14 @@
 
 use addons_operation::continued;
 use addons_operation::error::AdoptError;
-use addons_operation::error::Unfinished;
-use addons_plan::continuation::Next;
+use addons_operation::error::UnfinishedOperation;
+use addons_plan::continuation::NextCommand;
 
-use super::{command, fix, look, typed};
+use super::{command, fix_line, look_line, typed};
 use crate::words::adoption;
 
 /// Advice for an add-on that is not adopted.
-pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
+pub(super) fn adoption_hints(error: &AdoptError) -> Vec<String> {
     match error {
         AdoptError::Installed(name) => {
             vec![format!("fix:    {} --adopt", command("upgrade", name))]
@@ -22,34 +22,45 @@ pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
             release: Some(release),
             ..
         } => {
-            let mut lines = look(&format!(
+            let mut lines = look_line(&format!(
                 "helm get values {} --namespace {} --output yaml",
                 release.name, release.namespace
             ));
             let values = ["--values".to_owned(), "FILE".to_owned()];
-            let again = typed::with(&values).filter(|_| typed::is_verb("adopt"));
-            lines.extend(again.iter().flat_map(|again| fix(again)));
+            let again = typed::with_flags(&values).filter(|_| typed::is_verb("adopt"));
+            lines.extend(again.iter().flat_map(|again| fix_line(again)));
             lines
         }
         AdoptError::Nothing {
             addon,
             elsewhere: Some(install),
             ..
-        } => fix(&adoption::command(install, addon, None, &typed::source())),
+        } => fix_line(&adoption::adopt_command(
+            install,
+            addon,
+            None,
+            &typed::source_flags(),
+        )),
         AdoptError::Nothing { addon, .. } => vec![
-            format!("look:   kubectl addons show {addon}{}", typed::source()),
-            format!("fix:    kubectl addons install {addon}{}", typed::source()),
+            format!(
+                "look:   kubectl addons show {addon}{}",
+                typed::source_flags()
+            ),
+            format!(
+                "fix:    kubectl addons install {addon}{}",
+                typed::source_flags()
+            ),
         ],
-        AdoptError::SameCluster(name) => look(&command("status", name)),
+        AdoptError::SameCluster(name) => look_line(&command("status", name)),
         AdoptError::Release(_) => Vec::new(),
     }
 }
 
 /// Advice for an unfinished operation that a person has to complete or take back.
-pub(super) fn of_unfinished(begun: &Unfinished) -> Vec<String> {
+pub(super) fn unfinished_hints(begun: &UnfinishedOperation) -> Vec<String> {
     let name = &begun.installation;
-    let mut lines = fix(&continued::command(&begun.next, name));
-    if !matches!(begun.next.command, Next::Upgrade(_)) {
+    let mut lines = fix_line(&continued::command(&begun.next, name));
+    if !matches!(begun.next.command, NextCommand::Upgrade(_)) {
         // For the user who wants to keep it installed.
         lines.push(format!("accept: {}", command("upgrade", name)));
     }

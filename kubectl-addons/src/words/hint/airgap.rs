@@ -4,14 +4,14 @@ use addons_airgap::AirgapError;
 use addons_sources::layout::LayoutArchiveError;
 use addons_sources::registry::push::PushError;
 
-use super::{of_operation, source};
+use super::{operation_hints, source};
 
-pub(super) fn of_airgap(error: &AirgapError) -> Vec<String> {
+pub(super) fn airgap_hints(error: &AirgapError) -> Vec<String> {
     match error {
-        AirgapError::Operation(error) => of_operation(error),
+        AirgapError::Operation(error) => operation_hints(error),
         AirgapError::Registry(error)
         | AirgapError::Push(PushError::Registry(error))
-        | AirgapError::Layout(LayoutArchiveError::Registry(error)) => source::of_registry(error),
+        | AirgapError::Layout(LayoutArchiveError::Registry(error)) => source::registry_hints(error),
         _ => Vec::new(),
     }
 }

@@ -1,14 +1,14 @@
 //! The way out for installations that come from a directory.
 
 use addons_operation::OperationError;
-use addons_operation::error::NotSynced;
+use addons_operation::error::DirectorySyncError;
 use addons_operation::text::shell_word;
 use common::api::names::InstallationName;
 
-use super::{command, fix, of_operation, typed};
+use super::{command, fix_line, operation_hints, typed};
 
 /// Advice for errors about directories. `None` for all others.
-pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
+pub(super) fn directory_hints(error: &OperationError) -> Option<Vec<String>> {
     if let OperationError::InDirectory {
         installation,
         directory,
@@ -16,27 +16,31 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
         ..
     } = error
     {
-        return Some(by_sync(installation, directory, of_operation(error)));
+        return Some(replace_with_sync(
+            installation,
+            directory,
+            operation_hints(error),
+        ));
     }
     let lines = match error.root() {
         OperationError::OfDirectory { directory, .. } => {
-            fix(&format!("kubectl addons sync {}", shell_word(directory)))
+            fix_line(&format!("kubectl addons sync {}", shell_word(directory)))
         }
-        OperationError::NotSynced(NotSynced::Empty { directory, .. }) => {
+        OperationError::NotSynced(DirectorySyncError::Empty { directory, .. }) => {
             let directory = shell_word(directory);
             vec![
                 format!("look:   ls -la {directory}"),
-                format!("accept: {}", sync(&directory, "--allow-empty")),
+                format!("accept: {}", sync_command(&directory, "--allow-empty")),
             ]
         }
-        OperationError::NotSynced(NotSynced::MostlyGone { directory, .. }) => {
+        OperationError::NotSynced(DirectorySyncError::MostlyGone { directory, .. }) => {
             let directory = shell_word(directory);
             vec![
                 format!("look:   kubectl addons sync {directory} --dry-run --allow-removals"),
-                format!("accept: {}", sync(&directory, "--allow-removals")),
+                format!("accept: {}", sync_command(&directory, "--allow-removals")),
             ]
         }
-        OperationError::NotSynced(NotSynced::NameTaken { installation, .. }) => vec![
+        OperationError::NotSynced(DirectorySyncError::NameTaken { installation, .. }) => vec![
             format!("look:   {}", command("status", installation)),
             "fix:    rename the file or folder".to_owned(),
         ],
@@ -46,13 +50,17 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
 }
 
 /// Returns the typed command with `flag`, or else `sync` of the directory with it.
-fn sync(directory: &str, flag: &str) -> String {
-    let typed = typed::with(&[flag.to_owned()]);
+fn sync_command(directory: &str, flag: &str) -> String {
+    let typed = typed::with_flags(&[flag.to_owned()]);
     typed.unwrap_or_else(|| [format!("kubectl addons sync {directory}").as_str(), flag].join(" "))
 }
 
 /// Replaces other commands by `sync`, because only `sync` changes an installation from a directory.
-fn by_sync(installation: &InstallationName, directory: &str, lines: Vec<String>) -> Vec<String> {
+fn replace_with_sync(
+    installation: &InstallationName,
+    directory: &str,
+    lines: Vec<String>,
+) -> Vec<String> {
     let sync = format!("kubectl addons sync {}", shell_word(directory));
     let lines = lines.into_iter().map(|line| {
         let line = line.replace(
@@ -75,11 +83,11 @@ mod tests {
             ("/my add-ons", "'/my add-ons'"),
             ("/it's", r"'/it'\''s'"),
         ] {
-            let empty = NotSynced::Empty {
+            let empty = DirectorySyncError::Empty {
                 directory: directory.to_owned(),
                 installations: 1,
             };
-            let lines = of_directory(&empty.into()).unwrap();
+            let lines = directory_hints(&empty.into()).unwrap();
             let [look, accept] = lines.as_slice() else {
                 panic!("{lines:?}");
             };

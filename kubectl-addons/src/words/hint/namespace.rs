@@ -3,17 +3,17 @@
 use addons_operation::not_local::NotLocal;
 use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, is_reserved};
 
-use super::{fix, look, typed};
+use super::{fix_line, look_line, typed};
 
 /// Advice for a namespace that stands for no cluster.
-pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
+pub(super) fn namespace_hints(found: &NotLocal) -> Vec<String> {
     let NotLocal {
         asked: namespace,
         system,
         ..
     } = found;
-    if typed::takes("--target-namespace") {
-        let objects = fix(&format!(
+    if typed::takes_flag("--target-namespace") {
+        let objects = fix_line(&format!(
             "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
         ));
         if !found.exists || is_reserved(namespace) {
@@ -21,7 +21,7 @@ pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
             return objects;
         }
         let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
-        let mut lines = look(&format!("kubectl get namespaces -l {label}"));
+        let mut lines = look_line(&format!("kubectl get namespaces -l {label}"));
         lines.extend(objects);
         lines.push(format!(
             "accept: kubectl label namespace {namespace} {label}"
@@ -29,15 +29,15 @@ pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
         return lines;
     }
     // A label would not help: the record of an installation is in another namespace.
-    let mut lines = look(&format!("kubectl addons list -n {system}"));
-    lines.extend(fix(&format!(
+    let mut lines = look_line(&format!("kubectl addons list -n {system}"));
+    lines.extend(fix_line(&format!(
         "leave out -n {namespace}: it names the namespace of the record, and records of this cluster are in {system}"
     )));
     lines
 }
 
 /// Advice for a namespace whose kubeconfig leads to the cluster that the namespace is in.
-pub(super) fn of_own_cluster(namespace: &str) -> Vec<String> {
+pub(super) fn own_cluster_hints(namespace: &str) -> Vec<String> {
     let labels = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL} {LABEL_KUBECONFIG_SECRET}-");
-    fix(&format!("kubectl label namespace {namespace} {labels}"))
+    fix_line(&format!("kubectl label namespace {namespace} {labels}"))
 }

@@ -1,35 +1,43 @@
 //! Advice for a single object that the server refuses to change.
 
-use addons_plan::changes::Remedy;
-use addons_plan::immutable::Obstacle;
+use addons_plan::changes::RefusalRemedy;
+use addons_plan::immutable::RecreationObstacle;
 use addons_plan::prune::KeptKind;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 
-use super::plan::without_recreation;
+use super::plan::advise_without_recreation;
 use super::{command, typed};
 
 /// Advice for an object of an installation.
-pub fn of_object(remedy: &Remedy, key: &ObjectKey, installation: &InstallationName) -> Vec<String> {
+pub fn object_hints(
+    remedy: &RefusalRemedy,
+    key: &ObjectKey,
+    installation: &InstallationName,
+) -> Vec<String> {
     let upgrade = command("upgrade", installation);
     let way_out = match remedy {
-        Remedy::Upgrade => format!("fix:    {upgrade}"),
-        Remedy::TakeOrYield => {
-            let accept = with(&["--conflicts", "take"], &upgrade);
+        RefusalRemedy::Upgrade => format!("fix:    {upgrade}"),
+        RefusalRemedy::TakeOrYield => {
+            let accept = extend_command(&["--conflicts", "take"], &upgrade);
             format!("accept: {accept}    (or yield, which leaves them)")
         }
-        Remedy::Annotation => {
+        RefusalRemedy::Annotation => {
             "fix:    give the live field the wanted value, or change the annotation".to_owned()
         }
-        Remedy::Recreate => {
+        RefusalRemedy::Recreate => {
             let object = format!("{}/{}", key.kind, key.name);
-            format!("accept: {}", with(&["--recreate", &object], &upgrade))
+            format!(
+                "accept: {}",
+                extend_command(&["--recreate", &object], &upgrade)
+            )
         }
-        Remedy::ByHand => {
-            let obstacle = KeptKind::of(key).map_or(Obstacle::Preexisting, Obstacle::Kept);
-            format!("fix:    {}", without_recreation(key, obstacle))
+        RefusalRemedy::ByHand => {
+            let obstacle = KeptKind::from_key(key)
+                .map_or(RecreationObstacle::Preexisting, RecreationObstacle::Kept);
+            format!("fix:    {}", advise_without_recreation(key, obstacle))
         }
-        Remedy::DeleteWebhooks(configuration) => {
+        RefusalRemedy::DeleteWebhooks(configuration) => {
             let ObjectKey { kind, name, .. } = &**configuration;
             let kind = kind.to_lowercase();
             return vec![
@@ -41,14 +49,14 @@ pub fn of_object(remedy: &Remedy, key: &ObjectKey, installation: &InstallationNa
     if typed::is_verb("diff") {
         return vec![way_out];
     }
-    let look = typed::diff().unwrap_or_else(|| command("diff", installation));
+    let look = typed::diff_command().unwrap_or_else(|| command("diff", installation));
     vec![format!("look:   {look}"), way_out]
 }
 
 /// Returns the typed command with `flags`, or else the upgrade with them.
-fn with(flags: &[&str], upgrade: &str) -> String {
+fn extend_command(flags: &[&str], upgrade: &str) -> String {
     let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
-    typed::with(&flags).unwrap_or_else(|| format!("{upgrade} {}", flags.join(" ")))
+    typed::with_flags(&flags).unwrap_or_else(|| format!("{upgrade} {}", flags.join(" ")))
 }
 
 #[cfg(test)]
@@ -68,26 +76,26 @@ mod tests {
         };
         let upgrade = "kubectl addons upgrade till -n shop";
         for (remedy, way_out) in [
-            (Remedy::Upgrade, format!("fix:    {upgrade}")),
+            (RefusalRemedy::Upgrade, format!("fix:    {upgrade}")),
             (
-                Remedy::TakeOrYield,
+                RefusalRemedy::TakeOrYield,
                 format!("accept: {upgrade} --conflicts take    (or yield, which leaves them)"),
             ),
             (
-                Remedy::Annotation,
+                RefusalRemedy::Annotation,
                 "fix:    give the live field the wanted value, or change the annotation".to_owned(),
             ),
             (
-                Remedy::Recreate,
+                RefusalRemedy::Recreate,
                 format!("accept: {upgrade} --recreate Deployment/web"),
             ),
             (
-                Remedy::ByHand,
+                RefusalRemedy::ByHand,
                 "fix:    take the change out of the manifest".to_owned(),
             ),
         ] {
             let look = "look:   kubectl addons diff till -n shop".to_owned();
-            assert_eq!(of_object(&remedy, &key, &installation), [look, way_out]);
+            assert_eq!(object_hints(&remedy, &key, &installation), [look, way_out]);
         }
         let webhooks = ObjectKey {
             group: "admissionregistration.k8s.io".to_owned(),
@@ -96,8 +104,8 @@ mod tests {
             ..ObjectKey::default()
         };
         assert_eq!(
-            of_object(
-                &Remedy::DeleteWebhooks(Box::new(webhooks)),
+            object_hints(
+                &RefusalRemedy::DeleteWebhooks(Box::new(webhooks)),
                 &key,
                 &installation
             ),

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use addons_operation::error::InGit;
+use addons_operation::error::ManagedInGit;
 use addons_plan::Verb;
-use addons_plan::crd_safety::{BreakageError, Impossible};
-use addons_plan::immutable::{Obstacle, Recreation, RecreationError, Refused};
+use addons_plan::crd_safety::{BreakageError, ImpossibleChange};
+use addons_plan::immutable::{Recreation, RecreationError, RecreationObstacle, RefusedRecreations};
 use addons_plan::migration::MigrationError;
-use addons_plan::planner::{PlanError, Refusal, RefusalReason};
+use addons_plan::planner::{ObjectRefusal, PlanError, RefusalReason};
 use addons_plan::prune::KeptKind;
 use addons_plan::refusal::RefusalError;
-use addons_plan::requires::{Problem, RequiresError};
+use addons_plan::requires::{RequirementProblem, RequiresError};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::pin::OtherCluster;
 
-use super::{command, fix, look, of_object, typed};
+use super::{command, fix_line, look_line, object_hints, typed};
 use crate::words::adoption;
 
 /// Advice for a plan that could not be made.
-pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
+pub(super) fn plan_hints(error: &PlanError) -> Vec<String> {
     match error {
         PlanError::MostlyPruned {
             installation,
@@ -32,13 +32,13 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
                 Verb::Install => Verb::Upgrade,
                 verb => *verb,
             };
-            accepted(
+            acceptance_hints(
                 verb,
                 installation,
                 &["--allow-prune".to_owned(), needed.to_string()],
             )
         }
-        PlanError::Refused { objects } => of_refused(objects),
+        PlanError::Refused { objects } => refused_object_hints(objects),
         PlanError::RecordOlder(older) => vec![
             format!("look:   {}", command("status", &older.installation)),
             format!("fix:    {}", command("adopt", &older.installation)),
@@ -48,22 +48,22 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
 }
 
 /// Advice for a record that is left to Git: who owns which field, and what installs it as Git declares it.
-pub(super) fn of_git(error: &InGit) -> Vec<String> {
-    let (InGit::Undone { installation, .. }
-    | InGit::Unset { installation, .. }
-    | InGit::Created { installation, .. }) = error;
-    let mut lines = look(&format!(
+pub(super) fn git_hints(error: &ManagedInGit) -> Vec<String> {
+    let (ManagedInGit::Undone { installation, .. }
+    | ManagedInGit::Unset { installation, .. }
+    | ManagedInGit::Created { installation, .. }) = error;
+    let mut lines = look_line(&format!(
         "kubectl get addoninstallation {} -n {} -o yaml --show-managed-fields",
         installation.name, installation.namespace
     ));
-    if !matches!(error, InGit::Created { .. }) {
-        lines.extend(fix(&command("reconcile", installation)));
+    if !matches!(error, ManagedInGit::Created { .. }) {
+        lines.extend(fix_line(&command("reconcile", installation)));
     }
     lines
 }
 
 /// Advice for a record of another cluster.
-pub(super) fn of_other_cluster(other: &OtherCluster) -> Vec<String> {
+pub(super) fn other_cluster_hints(other: &OtherCluster) -> Vec<String> {
     vec![
         "look:   kubectl get namespace kube-system -o yaml".to_owned(),
         format!(
@@ -74,11 +74,11 @@ pub(super) fn of_other_cluster(other: &OtherCluster) -> Vec<String> {
 }
 
 /// Advice for objects that no installation owns: who wrote the first of them, and what adopts them.
-fn of_refused(objects: &[Refusal]) -> Vec<String> {
+fn refused_object_hints(objects: &[ObjectRefusal]) -> Vec<String> {
     let first = |is: fn(&RefusalReason) -> bool| objects.iter().find(|object| is(&object.reason));
     let reconciled = first(|reason| matches!(reason, RefusalReason::Reconciled { .. }));
     let free = first(|reason| matches!(reason, RefusalReason::Foreign { .. }));
-    let Some(Refusal { key, reason }) = reconciled.or(free) else {
+    let Some(ObjectRefusal { key, reason }) = reconciled.or(free) else {
         return Vec::new();
     };
     let mut kind = key.kind.to_lowercase();
@@ -87,7 +87,7 @@ fn of_refused(objects: &[Refusal]) -> Vec<String> {
     }
     let namespace = key.namespace.as_ref();
     let namespace = namespace.map_or_else(String::new, |name| format!(" -n {name}"));
-    let mut lines = look(&format!(
+    let mut lines = look_line(&format!(
         "kubectl get {kind} {}{namespace} --show-managed-fields -o yaml",
         key.name
     ));
@@ -97,7 +97,7 @@ fn of_refused(objects: &[Refusal]) -> Vec<String> {
             true => "--force",
             false => "--adopt --force-adopt",
         };
-        lines.extend(fix(&by.suspension()));
+        lines.extend(fix_line(&by.suspend_command()));
         lines.push(format!(
             "accept: {flags}, once {} is suspended: deleted before that, it deletes its objects",
             by.reconciler
@@ -112,15 +112,16 @@ fn of_refused(objects: &[Refusal]) -> Vec<String> {
 }
 
 /// Advice for CRDs that would break live objects.
-pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
+pub(super) fn breakage_hints(error: &BreakageError) -> Vec<String> {
     match error {
         BreakageError::Impossible {
             installation,
             reasons,
             ..
         } => {
-            let mut lines = look(&command("diff", installation));
-            let is_fixed = |reason: &Impossible| matches!(reason, Impossible::Fixed { .. });
+            let mut lines = look_line(&command("diff", installation));
+            let is_fixed =
+                |reason: &ImpossibleChange| matches!(reason, ImpossibleChange::Fixed { .. });
             if reasons.iter().any(|(_, reason)| is_fixed(reason)) {
                 lines.push(format!(
                     "fix:    {} --delete-crds, which also deletes their objects",
@@ -131,16 +132,16 @@ pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
         }
         BreakageError::Breaks {
             installation, verb, ..
-        } => accepted(*verb, installation, &["--allow-crd-breakage".to_owned()]),
+        } => acceptance_hints(*verb, installation, &["--allow-crd-breakage".to_owned()]),
     }
 }
 
 /// Advice for CRDs that drop a version in which objects are stored.
-pub(super) fn of_migration(error: &MigrationError) -> Vec<String> {
+pub(super) fn migration_hints(error: &MigrationError) -> Vec<String> {
     let MigrationError {
         installation, verb, ..
     } = error;
-    accepted(
+    acceptance_hints(
         *verb,
         installation,
         &["--migrate-stored-versions".to_owned()],
@@ -149,14 +150,14 @@ pub(super) fn of_migration(error: &MigrationError) -> Vec<String> {
 
 /// Returns the command that shows the refused change and the one that accepts it: the typed command with the flag. In a loop nothing was
 /// typed, so the commands name the installation. A rollback does not repeat its revision, which the user knows.
-fn accepted(verb: Verb, installation: &InstallationName, flags: &[String]) -> Vec<String> {
-    if let Some(accept) = typed::with(flags) {
+fn acceptance_hints(verb: Verb, installation: &InstallationName, flags: &[String]) -> Vec<String> {
+    if let Some(accept) = typed::with_flags(flags) {
         let dry: Vec<String> = flags
             .iter()
             .cloned()
             .chain(["--dry-run".to_owned()])
             .collect();
-        let look = typed::diff().or_else(|| typed::with(&dry));
+        let look = typed::diff_command().or_else(|| typed::with_flags(&dry));
         let look = look.unwrap_or_else(|| command("diff", installation));
         return vec![format!("look:   {look}"), format!("accept: {accept}")];
     }
@@ -167,7 +168,7 @@ fn accepted(verb: Verb, installation: &InstallationName, flags: &[String]) -> Ve
         ),
         verb => (
             command("diff", installation),
-            command(of_verb(verb), installation),
+            command(command_of_verb(verb), installation),
         ),
     };
     let flags = flags.join(" ");
@@ -178,37 +179,37 @@ fn accepted(verb: Verb, installation: &InstallationName, flags: &[String]) -> Ve
 }
 
 /// Advice for objects that cannot be changed in place: two lines for the typed command, or for each installation.
-pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
-    let all: Vec<String> = error.refused.iter().flat_map(recreate_flags).collect();
-    let whole = (!all.is_empty()).then(|| typed::with(&all)).flatten();
+pub(super) fn recreation_hints(error: &RecreationError) -> Vec<String> {
+    let all: Vec<String> = error.refused.iter().flat_map(list_recreate_flags).collect();
+    let whole = (!all.is_empty()).then(|| typed::with_flags(&all)).flatten();
     let mut lines = Vec::new();
     for refused in &error.refused {
-        let flags = recreate_flags(refused);
+        let flags = list_recreate_flags(refused);
         if whole.is_none() || lines.is_empty() {
             let flags = if whole.is_some() { &all } else { &flags };
-            let mut accepted = accepted(refused.verb, &refused.installation, flags);
+            let mut accepted = acceptance_hints(refused.verb, &refused.installation, flags);
             if flags.is_empty() {
                 accepted.truncate(1);
             }
             lines.extend(accepted);
         }
         let kept = refused.objects.iter();
-        let kept = kept.filter_map(|it| Some(without_recreation(&it.key, it.obstacle?)));
+        let kept = kept.filter_map(|it| Some(advise_without_recreation(&it.key, it.obstacle?)));
         let kept: BTreeSet<String> = kept.collect();
-        lines.extend(kept.iter().flat_map(|way_out| fix(way_out)));
+        lines.extend(kept.iter().flat_map(|way_out| fix_line(way_out)));
     }
     lines
 }
 
 /// Advice for an object that is never recreated.
-pub(super) fn without_recreation(key: &ObjectKey, obstacle: Obstacle) -> String {
+pub(super) fn advise_without_recreation(key: &ObjectKey, obstacle: RecreationObstacle) -> String {
     match obstacle {
-        Obstacle::Kept(KeptKind::PersistentVolumeClaim | KeptKind::PersistentVolume) => {
+        RecreationObstacle::Kept(KeptKind::PersistentVolumeClaim | KeptKind::PersistentVolume) => {
             "take the change out of the manifest, or give the object another name there, and copy the data".to_owned()
         }
-        Obstacle::Kept(KeptKind::Namespace | KeptKind::CustomResourceDefinition)
-        | Obstacle::Preexisting => "take the change out of the manifest".to_owned(),
-        Obstacle::Claims => {
+        RecreationObstacle::Kept(KeptKind::Namespace | KeptKind::CustomResourceDefinition)
+        | RecreationObstacle::Preexisting => "take the change out of the manifest".to_owned(),
+        RecreationObstacle::Claims => {
             let namespace = key.namespace.as_deref().unwrap_or_default();
             let name = &key.name;
             format!(
@@ -220,9 +221,12 @@ pub(super) fn without_recreation(key: &ObjectKey, obstacle: Obstacle) -> String 
 }
 
 /// Returns the flags that accept the deletion of objects that hold no data.
-fn recreate_flags(refused: &Refused) -> Vec<String> {
+fn list_recreate_flags(refused: &RefusedRecreations) -> Vec<String> {
     let free = refused.objects.iter().filter(|it| it.obstacle.is_none());
-    let mut names: Vec<String> = free.flat_map(Recreation::deleted).map(named).collect();
+    let mut names: Vec<String> = free
+        .flat_map(Recreation::deleted_keys)
+        .map(kind_and_name)
+        .collect();
     names.sort();
     names.dedup();
     let flags = names.into_iter();
@@ -232,14 +236,14 @@ fn recreate_flags(refused: &Refused) -> Vec<String> {
 }
 
 /// Advice for writes that the server refuses: the first of each kind in each installation.
-pub(super) fn of_refusal(error: &RefusalError) -> Vec<String> {
+pub(super) fn refusal_hints(error: &RefusalError) -> Vec<String> {
     let mut lines = Vec::new();
     for plan in &error.plans {
         for refusal in &plan.writes {
             let Some(remedy) = &refusal.remedy else {
                 continue;
             };
-            for line in of_object(remedy, &refusal.key, &plan.installation) {
+            for line in object_hints(remedy, &refusal.key, &plan.installation) {
                 if !lines.contains(&line) {
                     lines.push(line);
                 }
@@ -249,11 +253,11 @@ pub(super) fn of_refusal(error: &RefusalError) -> Vec<String> {
     lines
 }
 
-fn named(key: &ObjectKey) -> String {
+fn kind_and_name(key: &ObjectKey) -> String {
     format!("{}/{}", key.kind, key.name)
 }
 
-fn of_verb(verb: Verb) -> &'static str {
+fn command_of_verb(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "install",
         Verb::Upgrade => "upgrade",
@@ -265,10 +269,10 @@ fn of_verb(verb: Verb) -> &'static str {
 }
 
 /// Advice for unmet requirements: two lines for each.
-pub(super) fn of_requires(error: &RequiresError) -> Vec<String> {
+pub(super) fn requires_hints(error: &RequiresError) -> Vec<String> {
     let mut lines = Vec::new();
     for problem in &error.problems {
-        let Problem::Unmet {
+        let RequirementProblem::Unmet {
             requires,
             there,
             fitting,
@@ -280,11 +284,11 @@ pub(super) fn of_requires(error: &RequiresError) -> Vec<String> {
         };
         lines.push(format!("look:   kubectl addons show {requires}"));
         if let Some(install) = elsewhere {
-            lines.extend(fix(&adoption::command(
+            lines.extend(fix_line(&adoption::adopt_command(
                 install,
                 requires,
                 None,
-                &typed::source(),
+                &typed::source_flags(),
             )));
             continue;
         }
@@ -331,38 +335,38 @@ mod tests {
         };
         let look = "look:   kubectl addons diff till -n shop";
         let accept = "accept: kubectl addons upgrade till -n shop --allow-prune 75%";
-        assert_eq!(of_plan(&pruned), [look, accept]);
+        assert_eq!(plan_hints(&pruned), [look, accept]);
         let breaks = BreakageError::Breaks {
             installation: till(),
             verb: Verb::Upgrade,
             harm: "lose data in 1 Till (shop/a)".to_owned(),
         };
         let accept = "accept: kubectl addons upgrade till -n shop --allow-crd-breakage";
-        assert_eq!(of_breakage(&breaks), [look, accept]);
+        assert_eq!(breakage_hints(&breaks), [look, accept]);
         let impossible = |reason| BreakageError::Impossible {
             installation: till(),
             verb: Verb::Upgrade,
             reasons: vec![(ObjectKey::default(), reason)],
         };
-        let fixed = Impossible::Fixed {
+        let fixed = ImpossibleChange::Fixed {
             field: "spec.scope".to_owned(),
             old: "Namespaced".to_owned(),
             new: "Cluster".to_owned(),
         };
-        assert_eq!(of_breakage(&impossible(fixed)).len(), 2);
+        assert_eq!(breakage_hints(&impossible(fixed)).len(), 2);
         let stored = MigrationError {
             installation: till(),
             verb: Verb::Upgrade,
             migrations: Vec::new(),
         };
         let accept = "accept: kubectl addons upgrade till -n shop --migrate-stored-versions";
-        assert_eq!(of_migration(&stored), [look, accept]);
+        assert_eq!(migration_hints(&stored), [look, accept]);
         // An upgrade would go another way than the rollback that was refused.
         let back = MigrationError {
             verb: Verb::Rollback,
             ..stored
         };
-        let [look, accept] = of_migration(&back).try_into().unwrap();
+        let [look, accept] = migration_hints(&back).try_into().unwrap();
         assert_eq!(look, "look:   the same command with --dry-run=server");
         let flag = "--migrate-stored-versions";
         assert_eq!(accept, format!("accept: the same command with {flag}"));
@@ -387,7 +391,7 @@ mod tests {
                 "fix:    add a catalogue with a version of base that fits",
             ),
         ] {
-            let unmet = Problem::Unmet {
+            let unmet = RequirementProblem::Unmet {
                 addon: "top 1".to_owned(),
                 requires: "base".to_owned(),
                 constraint: None,
@@ -399,7 +403,7 @@ mod tests {
                 problems: vec![unmet],
             };
             let look = "look:   kubectl addons show base";
-            assert_eq!(of_requires(&error), [look, fix]);
+            assert_eq!(requires_hints(&error), [look, fix]);
         }
     }
 }

@@ -3,26 +3,28 @@
 use addons_operation::error::RollbackError;
 use addons_plan::history::NoRevision;
 
-use super::{command, fix, look};
+use super::{command, fix_line, look_line};
 
-pub(super) fn of_rollback(error: &RollbackError) -> Vec<String> {
+pub(super) fn rollback_hints(error: &RollbackError) -> Vec<String> {
     match error {
         RollbackError::NoRevision {
             installation,
             why: NoRevision::Nothing,
-        } => fix(&format!(
+        } => fix_line(&format!(
             "kubectl addons upgrade {}@VERSION -n {}",
             installation.name, installation.namespace
         )),
-        RollbackError::NoRevision { installation, .. } => look(&command("history", installation)),
+        RollbackError::NoRevision { installation, .. } => {
+            look_line(&command("history", installation))
+        }
         RollbackError::EntryLost {
             installation,
             origin,
             ..
         } => {
             let place = origin.as_deref().unwrap_or("a catalogue");
-            let mut lines = look(&command("history", installation));
-            lines.extend(fix(&format!("add the version to {place} again")));
+            let mut lines = look_line(&command("history", installation));
+            lines.extend(fix_line(&format!("add the version to {place} again")));
             lines
         }
         RollbackError::Unlisted {
@@ -30,12 +32,12 @@ pub(super) fn of_rollback(error: &RollbackError) -> Vec<String> {
             catalogue,
             ..
         } => {
-            let mut lines = look(&command("history", installation));
+            let mut lines = look_line(&command("history", installation));
             let again = format!("add the version to catalogue {catalogue} again");
-            lines.extend(fix(&again));
+            lines.extend(fix_line(&again));
             lines
         }
-        RollbackError::TakesOver { .. } => fix("upgrade without --atomic"),
+        RollbackError::TakesOver { .. } => fix_line("upgrade without --atomic"),
     }
 }
 
@@ -56,9 +58,9 @@ mod tests {
             why,
         };
         let nothing = "fix:    kubectl addons upgrade till@VERSION -n shop";
-        assert_eq!(of_rollback(&none(NoRevision::Nothing)), [nothing]);
+        assert_eq!(rollback_hints(&none(NoRevision::Nothing)), [nothing]);
         let history = "look:   kubectl addons history till -n shop";
-        assert_eq!(of_rollback(&none(NoRevision::NoEarlier)), [history]);
+        assert_eq!(rollback_hints(&none(NoRevision::NoEarlier)), [history]);
         let lost = RollbackError::EntryLost {
             is_core: false,
             installation: installation.clone(),
@@ -71,7 +73,7 @@ mod tests {
             "shop/till: the entry of revision 3 (1.2.0) is not kept with it, and catalogue custom no longer lists it"
         );
         let fix = "fix:    add the version to catalogue custom again";
-        assert_eq!(of_rollback(&lost), [history, fix]);
+        assert_eq!(rollback_hints(&lost), [history, fix]);
         let unlisted = RollbackError::Unlisted {
             installation,
             revision: 3,
@@ -82,6 +84,6 @@ mod tests {
             unlisted.to_string(),
             "shop/till: no catalogue lists the entry of revision 3 (1.2.0), and catalogue custom requires signatures"
         );
-        assert_eq!(of_rollback(&unlisted), [history, fix]);
+        assert_eq!(rollback_hints(&unlisted), [history, fix]);
     }
 }

@@ -12,107 +12,111 @@ use addons_sources::git::GitProblem;
 use addons_sources::image::ImageFetchError;
 use addons_sources::location::CatalogueError;
 use addons_sources::reach::OwnPlace;
-use addons_sources::registry::RegistryError;
+use addons_sources::registry::RegistryAccessError;
 use addons_sources::registry::chart::RegistryChartError;
 use addons_sources::url::UrlError;
 use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use common::catalogue::merged;
 
-use super::{fix, look};
+use super::{fix_line, look_line};
 use crate::words::typed;
 
 /// Advice for an operation that could not read its sources or run helm.
-pub(super) fn of_operation(error: &OperationError) -> Vec<String> {
+pub(super) fn source_operation_hints(error: &OperationError) -> Vec<String> {
     match error {
         OperationError::Source(error)
         | OperationError::Dependency(DependencyError::Source { source: error, .. }) => {
-            of_source(error)
+            source_hints(error)
         }
-        OperationError::Distribution(error) => of_distribution(error),
-        OperationError::Index(error) => of_catalogue(error),
-        OperationError::Url(error) => of_url(error),
-        OperationError::Credentials(error) => of_credentials(error),
-        OperationError::HelmBinary(error) => of_binary(error),
+        OperationError::Distribution(error) => distribution_hints(error),
+        OperationError::Index(error) => catalogue_hints(error),
+        OperationError::Url(error) => url_hints(error),
+        OperationError::Credentials(error) => credentials_hints(error),
+        OperationError::HelmBinary(error) => helm_hints(error),
         _ => Vec::new(),
     }
 }
 
-pub(super) fn of_source(error: &SourceError) -> Vec<String> {
+pub(super) fn source_hints(error: &SourceError) -> Vec<String> {
     match error {
         SourceError::Url(error) | SourceError::Chart(RepositoryChartError::Fetch(error)) => {
-            of_url(error)
+            url_hints(error)
         }
         SourceError::Git(error) => match &error.problem {
-            GitProblem::Offline { .. } => online(),
-            GitProblem::Closed { place, .. } => open(place.as_deref()),
-            GitProblem::Credentials(error) => of_credentials(error),
+            GitProblem::Offline { .. } => online_hints(),
+            GitProblem::Closed { place, .. } => own_access_hints(place.as_deref()),
+            GitProblem::Credentials(error) => credentials_hints(error),
             GitProblem::NoProgram { program: "ssh" } => {
-                fix("install OpenSSH's client, or use https:// as the remote")
+                fix_line("install OpenSSH's client, or use https:// as the remote")
             }
             GitProblem::NoProgram { .. } | GitProblem::TooOld { .. } => {
                 let (major, minor) = addons_sources::git::OLDEST;
-                fix(&format!("install git {major}.{minor} or later"))
+                fix_line(&format!("install git {major}.{minor} or later"))
             }
             _ => Vec::new(),
         },
         SourceError::Image(ImageFetchError::Registry(error))
         | SourceError::RegistryChart(RegistryChartError::Registry(error)) => {
             if error.is_without_tls() {
-                return fix("set plainHTTP: true in the source, or serve the registry with TLS");
+                return fix_line(
+                    "set plainHTTP: true in the source, or serve the registry with TLS",
+                );
             }
-            of_registry(error)
+            registry_hints(error)
         }
         _ => Vec::new(),
     }
 }
 
-pub(super) fn of_catalogue(error: &CatalogueError) -> Vec<String> {
+pub(super) fn catalogue_hints(error: &CatalogueError) -> Vec<String> {
     match error {
-        CatalogueError::Url(error) => of_url(error),
+        CatalogueError::Url(error) => url_hints(error),
         _ => Vec::new(),
     }
 }
 
-pub(super) fn of_url(error: &UrlError) -> Vec<String> {
+pub(super) fn url_hints(error: &UrlError) -> Vec<String> {
     match error {
-        UrlError::Offline { .. } => online(),
-        UrlError::Local { place, .. } => open(place.as_deref()),
+        UrlError::Offline { .. } => online_hints(),
+        UrlError::Local { place, .. } => own_access_hints(place.as_deref()),
         // A typed location is accessible without a flag.
         UrlError::Denied {
             location,
             identity: None,
             ..
         } => match OwnPlace::parse(location) {
-            Ok(Some(OwnPlace::Bucket(bucket))) if !typed::names(&bucket) => open(Some(&bucket)),
+            Ok(Some(OwnPlace::Bucket(bucket))) if !typed::contains_text(&bucket) => {
+                own_access_hints(Some(&bucket))
+            }
             _ => Vec::new(),
         },
-        UrlError::Secret { source, .. } => of_credentials(source),
+        UrlError::Secret { source, .. } => credentials_hints(source),
         UrlError::Image(error) => match &**error {
-            ImageFetchError::Registry(error) => of_registry(error),
+            ImageFetchError::Registry(error) => registry_hints(error),
             _ => Vec::new(),
         },
         _ => Vec::new(),
     }
 }
 
-pub(super) fn of_registry(error: &RegistryError) -> Vec<String> {
+pub(super) fn registry_hints(error: &RegistryAccessError) -> Vec<String> {
     match error {
-        RegistryError::Offline { .. } => online(),
-        RegistryError::Unauthorized { accept, .. } => fix(accept),
-        RegistryError::NotFound {
+        RegistryAccessError::Offline { .. } => online_hints(),
+        RegistryAccessError::Unauthorized { accept, .. } => fix_line(accept),
+        RegistryAccessError::NotFound {
             repository: Some(repository),
             ..
-        } => look(&format!("skopeo list-tags docker://{repository}")),
+        } => look_line(&format!("skopeo list-tags docker://{repository}")),
         // A registry that is given by name alone has no `plainHTTP` field.
-        error if error.is_without_tls() => fix(
+        error if error.is_without_tls() => fix_line(
             "serve the registry with TLS; by its name alone, only a registry on this machine (localhost, 127.0.0.1) is accessed over HTTP",
         ),
-        RegistryError::Credentials(error) => of_credentials(error),
+        RegistryAccessError::Credentials(error) => credentials_hints(error),
         _ => Vec::new(),
     }
 }
 
-pub(super) fn of_credentials(error: &CredentialsError) -> Vec<String> {
+pub(super) fn credentials_hints(error: &CredentialsError) -> Vec<String> {
     match error {
         CredentialsError::Host {
             secret_name,
@@ -131,60 +135,61 @@ pub(super) fn of_credentials(error: &CredentialsError) -> Vec<String> {
     }
 }
 
-pub(super) fn of_binary(error: &BinaryError) -> Vec<String> {
+pub(super) fn helm_hints(error: &BinaryError) -> Vec<String> {
     match error {
         BinaryError::Missing | BinaryError::TooOld { .. } => {
-            let mut lines = look("https://helm.sh/docs/intro/install");
-            lines.extend(fix("--helm-bin FILE, or KUBECTL_ADDONS_HELM=FILE"));
+            let mut lines = look_line("https://helm.sh/docs/intro/install");
+            lines.extend(fix_line("--helm-bin FILE, or KUBECTL_ADDONS_HELM=FILE"));
             lines
         }
         BinaryError::NoFile { .. } | BinaryError::NotHelm { .. } => {
-            fix("--helm-bin FILE, or KUBECTL_ADDONS_HELM=FILE")
+            fix_line("--helm-bin FILE, or KUBECTL_ADDONS_HELM=FILE")
         }
     }
 }
 
 /// Advice for files, keys or accounts that the user can open to documents of others.
-fn open(place: Option<&str>) -> Vec<String> {
+fn own_access_hints(place: Option<&str>) -> Vec<String> {
     let Some(place) = place else {
         return Vec::new();
     };
     let flag = format!("--own-access={place}");
-    let accept = typed::with(std::slice::from_ref(&flag)).unwrap_or_else(|| shell_word(&flag));
+    let accept =
+        typed::with_flags(std::slice::from_ref(&flag)).unwrap_or_else(|| shell_word(&flag));
     vec![format!("accept: {accept}")]
 }
 
-fn online() -> Vec<String> {
-    fix("run this once without --offline")
+fn online_hints() -> Vec<String> {
+    fix_line("run this once without --offline")
 }
 
 /// Advice for a catalogue by reference whose file cannot be read. A copy follows its source, which is in another cluster.
-pub fn of_unread(catalogue: &str) -> Vec<String> {
+pub fn unread_catalogue_hints(catalogue: &str) -> Vec<String> {
     match merged::source_of_reference(catalogue) {
-        None => fix(&format!("kubectl addons catalogue sync {catalogue}")),
-        Some(source) => fix(&format!(
+        None => fix_line(&format!("kubectl addons catalogue sync {catalogue}")),
+        Some(source) => fix_line(&format!(
             "in the cluster of catalogue {source}: kubectl addons catalogue sync {source}, then kubectl addons catalogue push"
         )),
     }
 }
 
 /// Advice for catalogues that cannot be updated or pushed to other clusters.
-pub fn of_distribution(error: &DistributionError) -> Vec<String> {
+pub fn distribution_hints(error: &DistributionError) -> Vec<String> {
     match error {
         DistributionError::TooLarge { .. } => {
-            let mut lines = fix(
+            let mut lines = fix_line(
                 "name manifests on a server with source.url, source.git or source.docker instead of source.inline",
             );
-            lines.extend(fix(
+            lines.extend(fix_line(
                 "kubectl addons catalogue add https://HOST/FILE --by-reference",
             ));
             lines
         }
-        DistributionError::Unread { catalogue, .. } => of_unread(catalogue),
-        DistributionError::HeldTwice { .. } => look("kubectl addons catalogue view --core"),
-        DistributionError::NoSources => fix("kubectl addons catalogue add FILE"),
-        DistributionError::NoTargets { .. } => look("kubectl get namespaces --show-labels"),
-        DistributionError::NoFrom { name } => fix(&format!(
+        DistributionError::Unread { catalogue, .. } => unread_catalogue_hints(catalogue),
+        DistributionError::HeldTwice { .. } => look_line("kubectl addons catalogue view --core"),
+        DistributionError::NoSources => fix_line("kubectl addons catalogue add FILE"),
+        DistributionError::NoTargets { .. } => look_line("kubectl get namespaces --show-labels"),
+        DistributionError::NoFrom { name } => fix_line(&format!(
             "kubectl addons catalogue add https://HOST/FILE --name {name}"
         )),
         _ => Vec::new(),
@@ -208,7 +213,7 @@ mod tests {
             }),
         };
         assert_eq!(
-            of_source(&error.into()),
+            source_hints(&error.into()),
             [
                 "look:   kubectl get secret token -n addons -o jsonpath='{.metadata.annotations}'",
                 "accept: kubectl annotate secret token -n addons --overwrite kubectl-addons.dev/allowed-hosts=a.example",
@@ -218,21 +223,23 @@ mod tests {
 
     #[test]
     fn tags_are_listed_where_one_of_them_may_be_meant() {
-        let lost = |repository| RegistryError::NotFound {
+        let lost = |repository| RegistryAccessError::NotFound {
             location: "h/a:1".to_owned(),
             detail: String::new(),
             repository,
         };
         let look = ["look:   skopeo list-tags docker://h/a"];
-        assert_eq!(of_registry(&lost(Some("h/a".to_owned()))), look);
-        assert!(of_registry(&lost(None)).is_empty());
+        assert_eq!(registry_hints(&lost(Some("h/a".to_owned()))), look);
+        assert!(registry_hints(&lost(None)).is_empty());
     }
 
     #[test]
     fn a_copy_is_mended_where_its_source_is() {
-        let [own] = of_unread("platform").try_into().unwrap();
+        let [own] = unread_catalogue_hints("platform").try_into().unwrap();
         assert_eq!(own, "fix:    kubectl addons catalogue sync platform");
-        let [copy]: [String; 1] = of_unread("merged-ref-platform").try_into().unwrap();
+        let [copy]: [String; 1] = unread_catalogue_hints("merged-ref-platform")
+            .try_into()
+            .unwrap();
         assert!(
             copy.contains("in the cluster of catalogue platform:"),
             "{copy}"
@@ -253,12 +260,12 @@ mod tests {
                 location: location(),
             }),
             SourceError::Git(git),
-            SourceError::Image(ImageFetchError::Registry(RegistryError::Offline {
+            SourceError::Image(ImageFetchError::Registry(RegistryAccessError::Offline {
                 location: location(),
             })),
         ] {
             assert_eq!(
-                of_source(&error),
+                source_hints(&error),
                 ["fix:    run this once without --offline"]
             );
         }
@@ -267,7 +274,7 @@ mod tests {
     #[test]
     fn a_program_that_is_missing_is_installed() {
         let of = |problem| {
-            of_source(&SourceError::Git(addons_sources::git::GitError {
+            source_hints(&SourceError::Git(addons_sources::git::GitError {
                 remote: "ssh://a.example/x".to_owned(),
                 problem,
             }))

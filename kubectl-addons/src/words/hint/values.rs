@@ -2,9 +2,9 @@
 
 use addons_operation::error::ValuesFromError;
 use common::api::names::LABEL_VALUES;
-use common::values::secret::NotValues;
+use common::values::secret::SecretValuesError;
 
-pub(super) fn of_values(error: &ValuesFromError) -> Vec<String> {
+pub(super) fn values_hints(error: &ValuesFromError) -> Vec<String> {
     let (looks, index) = match error {
         ValuesFromError::NoSecret {
             installation,
@@ -26,7 +26,7 @@ pub(super) fn of_values(error: &ValuesFromError) -> Vec<String> {
             ),
             index,
         ),
-        ValuesFromError::NotValues { why, .. } => return of_secret(why),
+        ValuesFromError::NotValues { why, .. } => return secret_hints(why),
         ValuesFromError::NoValues { .. } => return Vec::new(),
     };
     let fix = format!(
@@ -35,11 +35,11 @@ pub(super) fn of_values(error: &ValuesFromError) -> Vec<String> {
     vec![looks, fix]
 }
 
-pub(super) fn of_secret(why: &NotValues) -> Vec<String> {
+pub(super) fn secret_hints(why: &SecretValuesError) -> Vec<String> {
     match why {
-        NotValues::Unlabelled { namespace, name } => vec![format!(
+        SecretValuesError::Unlabelled { namespace, name } => vec![format!(
             "fix:    kubectl label secret {name} -n {namespace} {LABEL_VALUES}=true"
         )],
-        NotValues::Kubeconfig { .. } => Vec::new(),
+        SecretValuesError::Kubeconfig { .. } => Vec::new(),
     }
 }

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use addons_plan::{Action, InstallationPlan, Verb, summary};
 use common::manifest::key::ObjectKey;
 
-use super::{LISTED, each, line, objects};
-use addons_operation::Planned;
+use super::{MAX_LISTED_OBJECTS, add_each, add_line, count_objects};
+use addons_operation::PlannedInstallation;
 
 /// Adds a line for each object that is given back, or one with counts if there are many.
-pub(super) fn given_back(text: &mut String, plan: &InstallationPlan) {
+pub(super) fn add_given_back(text: &mut String, plan: &InstallationPlan) {
     let objects = plan.given_back.iter().map(|object| &object.target.key);
-    each(text, "release", objects.collect(), |key| {
+    add_each(text, "release", objects.collect(), |key| {
         format!("{key} (it stays as it is)")
     });
 }
 
 /// Whether the plan restores a record that was deleted while its objects stayed.
-pub fn is_lost(plan: &InstallationPlan) -> bool {
+pub fn is_deleted_record(plan: &InstallationPlan) -> bool {
     plan.rebuilt.is_some() && plan.record.is_none()
 }
 
 /// The headline of a plan that changes only the record.
-pub(super) fn recording(plan: &InstallationPlan) -> String {
-    let verb = match is_lost(plan) {
+pub(super) fn recording_headline(plan: &InstallationPlan) -> String {
+    let verb = match is_deleted_record(plan) {
         true => "restoring",
         false => "adopting",
     };
@@ -31,20 +31,20 @@ pub(super) fn recording(plan: &InstallationPlan) -> String {
 }
 
 /// Adds lines for the objects that a rebuilt inventory gains and loses.
-pub(super) fn rebuilt(text: &mut String, plan: &InstallationPlan) {
+pub(super) fn add_rebuilt(text: &mut String, plan: &InstallationPlan) {
     let Some(rebuilt) = &plan.rebuilt else {
         return;
     };
-    each(text, "record", rebuilt.added.iter().collect(), |key| {
+    add_each(text, "record", rebuilt.added.iter().collect(), |key| {
         format!("{key} (it carries the label of the installation)")
     });
-    each(text, "forget", rebuilt.forgotten.iter().collect(), |key| {
+    add_each(text, "forget", rebuilt.forgotten.iter().collect(), |key| {
         format!("{key} (it is gone, or of another owner)")
     });
 }
 
 /// Adds a line for the records that are set aside, restored or deleted, for each release or application of another tool.
-pub(super) fn records(text: &mut String, plan: &InstallationPlan) {
+pub(super) fn add_former_records(text: &mut String, plan: &InstallationPlan) {
     let word = match plan.verb {
         Verb::Uninstall => "delete",
         Verb::Release => "restore",
@@ -55,21 +55,21 @@ pub(super) fn records(text: &mut String, plan: &InstallationPlan) {
             let count = record.objects.len();
             let plural = if count == 1 { "" } else { "s" };
             let what = format!("{count} {}{plural}", first.kind);
-            line(text, word, &format!("the records of {record} ({what})"));
+            add_line(text, word, &format!("the records of {record} ({what})"));
         }
     }
 }
 
 /// Adds a line for each adopted object, or one for each former owner if there are many. For `adopt` also the wanted objects that do not
 /// exist.
-pub(super) fn lines(text: &mut String, item: &Planned) {
+pub(super) fn add_adopted(text: &mut String, item: &PlannedInstallation) {
     let plan = &item.plan;
     if plan.verb == Verb::Adopt {
         let wanted = item.desired.objects.keys();
         let missing = wanted
             .filter(|key| plan.step(key).is_none() && plan.unchanged.binary_search(key).is_err())
             .collect();
-        each(text, "missing", missing, |key| {
+        add_each(text, "missing", missing, |key| {
             format!("{key} (the next upgrade creates it)")
         });
     }
@@ -83,9 +83,9 @@ pub(super) fn lines(text: &mut String, item: &Planned) {
             Some((&step.target.key, from.as_str()))
         })
         .collect();
-    if adopted.len() <= LISTED {
+    if adopted.len() <= MAX_LISTED_OBJECTS {
         for (key, from) in adopted {
-            line(text, "adopt", &format!("{key} (from {from})"));
+            add_line(text, "adopt", &format!("{key} (from {from})"));
         }
         return;
     }
@@ -94,8 +94,8 @@ pub(super) fn lines(text: &mut String, item: &Planned) {
         owners.entry(from).or_default().push(key);
     }
     for (from, keys) in owners {
-        let count = objects(keys.len());
+        let count = count_objects(keys.len());
         let kinds = summary::kinds(keys);
-        line(text, "adopt", &format!("{count:<11} {kinds} (from {from})"));
+        add_line(text, "adopt", &format!("{count:<11} {kinds} (from {from})"));
     }
 }

@@ -1,33 +1,33 @@
 //! The commands that continue an operation, and that roll it back.
 
-use addons_operation::{Choices, Planned, continued};
-use addons_plan::continuation::{Continuation, Next};
+use addons_operation::{Choices, PlannedInstallation, continued};
+use addons_plan::continuation::{Continuation, NextCommand};
 use addons_plan::{InstallationPlan, Verb};
 
 use crate::words::typed;
 
 /// Returns the command that continues an operation with the flags that the user typed. `choices` are those that the plan was made with.
-pub fn again(plan: &InstallationPlan, choices: &Choices) -> String {
-    let next = Continuation::of_plan(plan, choices);
-    typed::again(&continued::command(&next, &plan.installation))
+pub fn continue_command(plan: &InstallationPlan, choices: &Choices) -> String {
+    let next = Continuation::from_plan(plan, choices);
+    typed::continue_command(&continued::command(&next, &plan.installation))
 }
 
 /// Returns the command that rolls back to a revision, or to the previous one if `revision` is `None`.
-pub(super) fn rollback(
+pub(super) fn rollback_command(
     plan: &InstallationPlan,
     revision: Option<i64>,
     choices: &Choices,
 ) -> String {
     let back = Continuation {
-        command: Next::Rollback(revision),
+        command: NextCommand::Rollback(revision),
         choices: choices.clone(),
     };
-    typed::again(&continued::command(&back, &plan.installation))
+    typed::continue_command(&continued::command(&back, &plan.installation))
 }
 
 /// Returns the command that rolls back a failed upgrade. `None` if no revision of the former version is kept, or if the version did not
 /// change.
-pub(super) fn back(item: &Planned, choices: &Choices) -> Option<String> {
+pub(super) fn go_back_command(item: &PlannedInstallation, choices: &Choices) -> Option<String> {
     let plan = &item.plan;
     let (from, to) = (plan.from.as_ref()?, plan.to.as_ref()?);
     let status = item.record.status.as_ref()?;
@@ -37,7 +37,7 @@ pub(super) fn back(item: &Planned, choices: &Choices) -> Option<String> {
     // A folder determines what is installed from it, so a rollback would not last.
     let is_of_directory = plan.wanted.spec.addon_ref.directory.is_some();
     let can = is_known && is_changed && !is_of_directory;
-    can.then(|| rollback(plan, None, choices))
+    can.then(|| rollback_command(plan, None, choices))
 }
 
 #[cfg(test)]
@@ -73,14 +73,14 @@ mod tests {
                 keep,
                 ..Choices::default()
             };
-            let line = again(&plan(Verb::Uninstall), &choices);
+            let line = continue_command(&plan(Verb::Uninstall), &choices);
             assert_eq!(line, format!("kubectl addons {expected}"));
         }
     }
 
     #[test]
     fn each_verb_is_continued_by_its_own_command() {
-        let again = |plan: &InstallationPlan| again(plan, &Choices::default());
+        let again = |plan: &InstallationPlan| continue_command(plan, &Choices::default());
         for (verb, expected) in [
             (Verb::Install, "upgrade web -n shop"),
             (Verb::Upgrade, "upgrade web -n shop"),
@@ -130,14 +130,14 @@ mod tests {
         };
         let version = || Some("1.0.0".to_owned());
         for next in [
-            Next::Sync("/srv/web".to_owned()),
-            Next::Upgrade(None),
-            Next::Upgrade(version()),
-            Next::Rollback(None),
-            Next::Rollback(Some(2)),
-            Next::Adopt(version()),
-            Next::Uninstall,
-            Next::Release,
+            NextCommand::Sync("/srv/web".to_owned()),
+            NextCommand::Upgrade(None),
+            NextCommand::Upgrade(version()),
+            NextCommand::Rollback(None),
+            NextCommand::Rollback(Some(2)),
+            NextCommand::Adopt(version()),
+            NextCommand::Uninstall,
+            NextCommand::Release,
         ] {
             for choices in [&all, &keep, &Choices::default()] {
                 let continuation = Continuation {

@@ -1,76 +1,84 @@
 //! Describes an upgrade that rolls itself back if it fails.
 
 use addons_engine::Back;
-use addons_operation::plan::{Before, OnFailure};
+use addons_operation::plan::{OnFailure, RollbackPoint};
 use addons_operation::text::seconds;
-use addons_operation::{Choices, Plan, Planned};
-use addons_plan::lasting::{Lasting, lasting};
+use addons_operation::{Choices, Plan, PlannedInstallation};
+use addons_plan::lasting::{LastingEffect, find_lasting_effects};
 
-use super::{again, counts, label, line, objects_of, plans};
+use super::{add_line, add_object_results, again, describe_plans, format_counts, version_label};
 use crate::words::hint;
 
 /// Lists which revision it goes back to, and what that does not undo.
-pub(super) fn lines(text: &mut String, item: &Planned) {
+pub(super) fn add_atomic(text: &mut String, item: &PlannedInstallation) {
     let before = match &item.on_failure {
         OnFailure::Stays => return,
         OnFailure::NothingBefore => {
             let nothing =
                 "no revision of the installed version is kept: a failed upgrade is not rolled back";
-            return line(text, "atomic", nothing);
+            return add_line(text, "atomic", nothing);
         }
         OnFailure::GoesBack(before) => before,
     };
-    line(
+    add_line(
         text,
         "atomic",
-        &format!("if it fails, it goes back to {}", named(before)),
+        &format!(
+            "if it fails, it goes back to {}",
+            version_and_revision(before)
+        ),
     );
-    for lasting in lasting(&item.plan, &before.revision.spec) {
+    for lasting in find_lasting_effects(&item.plan, &before.revision.spec) {
         let what = match lasting {
-            Lasting::Migrated {
+            LastingEffect::Migrated {
                 definition,
                 versions,
             } => format!(
                 "{definition}: objects stored in {} are stored in another version",
                 versions.join(", ")
             ),
-            Lasting::Recreated(key) => {
+            LastingEffect::Recreated(key) => {
                 format!("{key} is recreated: its former data is not restored")
             }
-            Lasting::Job(key) => format!("{key} runs: its effects remain"),
-            Lasting::Secrets => {
+            LastingEffect::Job(key) => format!("{key} runs: its effects remain"),
+            LastingEffect::Secrets => {
                 "values from Secrets are read at the time of the rollback".to_owned()
             }
         };
-        line(text, "lasting", &what);
+        add_line(text, "lasting", &what);
     }
 }
 
 /// Announces the plan of the rollback.
-pub fn going_back(plan: &Plan) -> String {
-    let text: String = plans(plan).collect();
+pub fn announce_going_back(plan: &Plan) -> String {
+    let text: String = describe_plans(plan).collect();
     format!("going back:\n{text}")
 }
 
 /// Returns the command that rolls back. `None` if the plan has no revision to go back to.
-pub fn rollback(item: &Planned, choices: &Choices) -> Option<String> {
+pub fn rollback_command(item: &PlannedInstallation, choices: &Choices) -> Option<String> {
     let OnFailure::GoesBack(before) = &item.on_failure else {
         return None;
     };
     let revision = before.revision.number;
-    Some(again::rollback(&item.plan, Some(revision), choices))
+    Some(again::rollback_command(&item.plan, Some(revision), choices))
 }
 
 /// Describes the result of the rollback.
-pub(super) fn back(item: &Planned, choices: &Choices, back: &Back, waited: bool) -> String {
+pub(super) fn describe_going_back(
+    item: &PlannedInstallation,
+    choices: &Choices,
+    back: &Back,
+    waited: bool,
+) -> String {
     let OnFailure::GoesBack(before) = &item.on_failure else {
         return String::new();
     };
-    let (name, to) = (&item.plan.installation.name, named(before));
-    let rollback = rollback(item, choices).unwrap_or_default();
+    let (name, to) = (&item.plan.installation.name, version_and_revision(before));
+    let rollback = rollback_command(item, choices).unwrap_or_default();
     match back {
         Back::Executed(report) => {
-            let counts = counts(report, "pruned");
+            let counts = format_counts(report, "pruned");
             let elapsed = seconds(report.elapsed);
             if report.is_done() {
                 let ready = match waited {
@@ -80,8 +88,8 @@ pub(super) fn back(item: &Planned, choices: &Choices, back: &Back, waited: bool)
                 return format!("{name} went back to {to}: {counts}{ready}\n");
             }
             let mut text = format!("{name} is not back at {to} after {elapsed}: {counts}\n");
-            objects_of(&mut text, report);
-            line(
+            add_object_results(&mut text, report);
+            add_line(
                 &mut text,
                 "again",
                 &format!("{rollback} continues where this ended"),
@@ -89,18 +97,18 @@ pub(super) fn back(item: &Planned, choices: &Choices, back: &Back, waited: bool)
             text
         }
         Back::Impossible(why) => {
-            let fix = hint::below(&[format!("fix:    {rollback}")]);
+            let fix = hint::indent_lines(&[format!("fix:    {rollback}")]);
             format!("{name} did not go back to {to}: {why}{fix}\n")
         }
     }
 }
 
 /// `1.0.0 (revision 3)`.
-fn named(before: &Before) -> String {
+fn version_and_revision(before: &RollbackPoint) -> String {
     let revision = &before.revision;
     format!(
         "{} (revision {})",
-        label(&revision.operation.installed),
+        version_label(&revision.operation.installed),
         revision.number
     )
 }

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use addons_plan::{InstallationPlan, Verb, summary};
 
-use addons_operation::{Plan, Planned};
+use addons_operation::{Plan, PlannedInstallation};
 
-use super::{LISTED, acceptable, deletions, headline, line, warnings};
-use crate::output::padded;
+use super::{MAX_LISTED_OBJECTS, add_acceptable, add_deletions, add_line, add_warnings, headline};
+use crate::output::pad_text;
 
 /// Describes the plans of a command. `unjudged` describes the writes that the server could not judge.
-pub fn plans(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -> String {
+pub fn describe_briefly(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -> String {
     let headlines: Vec<String> = all.installations.iter().map(headline).collect();
     let width = headlines.iter().map(|text| text.chars().count()).max();
     let width = width.unwrap_or_default();
@@ -21,19 +21,24 @@ pub fn plans(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -> String {
     let mut text = String::new();
     for (item, headline) in all.installations.iter().zip(headlines) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}  {}", padded(&headline, width), counts(item));
-        if deleted <= LISTED {
-            deletions(&mut text, &item.plan);
+        let _ = writeln!(
+            text,
+            "{}  {}",
+            pad_text(&headline, width),
+            format_plan_counts(item)
+        );
+        if deleted <= MAX_LISTED_OBJECTS {
+            add_deletions(&mut text, &item.plan);
         }
         if let Some(namespace) = &item.plan.create_namespace {
-            line(&mut text, "create", &format!("Namespace {namespace}"));
+            add_line(&mut text, "create", &format!("Namespace {namespace}"));
         }
         if let Some(namespace) = &item.plan.delete_namespace {
             let what = format!("Namespace {namespace}, if nothing else is in it");
-            line(&mut text, "delete", &what);
+            add_line(&mut text, "delete", &what);
         }
-        acceptable(&mut text, &item.plan);
-        warnings(&mut text, &item.plan);
+        add_acceptable(&mut text, &item.plan);
+        add_warnings(&mut text, &item.plan);
         text.push_str(&unjudged(&item.plan));
     }
     text.push_str("to see every object and the order, add -v 1\n");
@@ -41,7 +46,7 @@ pub fn plans(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -> String {
 }
 
 /// Formats the counts of a plan: `create 4, update 2, prune 1`.
-fn counts(item: &Planned) -> String {
+fn format_plan_counts(item: &PlannedInstallation) -> String {
     let plan = &item.plan;
     let word = |word| match (word, plan.verb) {
         ("prune", Verb::Uninstall) => "delete",

@@ -1,47 +1,52 @@
 //! Describes the changes of a record: names of changed values, the pinned version, and the origin of the entry.
 
-use addons_operation::Planned;
+use addons_operation::PlannedInstallation;
 use addons_plan::gitops;
 use addons_plan::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
 use common::api::names::LABEL_SET;
 
-use super::{LISTED, line, objects};
+use super::{MAX_LISTED_OBJECTS, add_line, count_objects};
 
 /// Adds a line for each change of the record. If nothing changes at all, says what is left to do.
-pub(super) fn lines(text: &mut String, item: &Planned) {
-    let changes = changes(item);
+pub(super) fn add_record_changes(text: &mut String, item: &PlannedInstallation) {
+    let changes = list_record_changes(item);
     let is_empty = changes.is_empty() && text.lines().count() == 1;
     for change in changes {
-        line(text, "record", &change);
+        add_line(text, "record", &change);
     }
     let plan = &item.plan;
-    let is_same = plan.from.as_ref().map(super::label) == plan.to.as_ref().map(super::label);
-    if is_empty && is_same && is_written(plan) {
+    let is_same =
+        plan.from.as_ref().map(super::version_label) == plan.to.as_ref().map(super::version_label);
+    if is_empty && is_same && changes_record(plan) {
         match plan.wait_for.len() {
-            0 => line(text, "record", "brought up to date; no object changes"),
-            count => line(text, "wait", &format!("for {} to be ready", objects(count))),
+            0 => add_line(text, "record", "brought up to date; no object changes"),
+            count => add_line(
+                text,
+                "wait",
+                &format!("for {} to be ready", count_objects(count)),
+            ),
         }
     }
 }
 
 /// Lists the changes in the record of an existing installation.
-pub fn changes(item: &Planned) -> Vec<String> {
+pub fn list_record_changes(item: &PlannedInstallation) -> Vec<String> {
     let before = item.fallback.as_ref();
     match before.filter(|before| before.metadata.resource_version.is_some()) {
-        Some(before) if is_written(&item.plan) => between(before, &item.plan),
+        Some(before) if changes_record(&item.plan) => compare_records(before, &item.plan),
         _ => Vec::new(),
     }
 }
 
 /// Whether the operation is about the objects of a version, and not about their owners or removal.
-fn is_written(plan: &InstallationPlan) -> bool {
+fn changes_record(plan: &InstallationPlan) -> bool {
     matches!(plan.verb, Verb::Install | Verb::Upgrade | Verb::Rollback)
 }
 
-fn between(before: &AddonInstallation, plan: &InstallationPlan) -> Vec<String> {
+fn compare_records(before: &AddonInstallation, plan: &InstallationPlan) -> Vec<String> {
     let wanted = &plan.wanted;
-    let mut changes = of_spec(&before.spec, &wanted.spec);
+    let mut changes = compare_specs(&before.spec, &wanted.spec);
     let labels = before.metadata.labels.as_ref();
     let was = labels.and_then(|labels| labels.get(LABEL_SET));
     if let Some(set) = wanted.labels.get(LABEL_SET).filter(|set| was != Some(set)) {
@@ -50,10 +55,10 @@ fn between(before: &AddonInstallation, plan: &InstallationPlan) -> Vec<String> {
     changes
 }
 
-fn of_spec(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<String> {
+fn compare_specs(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<String> {
     let mut values = Vec::new();
     let mut others = Vec::new();
-    for path in gitops::edits_by_value(from, to) {
+    for path in gitops::diff_specs_by_value(from, to) {
         match path.split_first() {
             Some((first, rest)) if first == "values" => values.push(rest.join(".")),
             Some((first, _)) if first == "addonRef" => {}
@@ -63,22 +68,29 @@ fn of_spec(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<Stri
     let mut changes = Vec::new();
     if !values.is_empty() {
         values.retain(|path| !path.is_empty());
-        changes.push(format!("values changed: {}", named(&values)));
+        changes.push(format!("values changed: {}", join_names(&values)));
     }
-    changes.extend(pin(&from.addon_ref, &to.addon_ref));
-    let (was, is) = (origin(&from.addon_ref), origin(&to.addon_ref));
+    changes.extend(describe_pin(&from.addon_ref, &to.addon_ref));
+    let (was, is) = (
+        describe_origin(&from.addon_ref),
+        describe_origin(&to.addon_ref),
+    );
     if was != is {
         changes.push(format!("origin {was} → {is}"));
     }
     if !others.is_empty() {
-        changes.push(format!("changed: {}", named(&others)));
+        changes.push(format!("changed: {}", join_names(&others)));
     }
     changes
 }
 
 /// Joins the first of many names. `all` if there are none.
-fn named(names: &[String]) -> String {
-    let shown: Vec<&str> = names.iter().take(LISTED).map(String::as_str).collect();
+fn join_names(names: &[String]) -> String {
+    let shown: Vec<&str> = names
+        .iter()
+        .take(MAX_LISTED_OBJECTS)
+        .map(String::as_str)
+        .collect();
     match (shown.len(), names.len() - shown.len()) {
         (0, _) => "all".to_owned(),
         (_, 0) => shown.join(", "),
@@ -86,7 +98,7 @@ fn named(names: &[String]) -> String {
     }
 }
 
-fn pin(from: &AddonRef, to: &AddonRef) -> Option<String> {
+fn describe_pin(from: &AddonRef, to: &AddonRef) -> Option<String> {
     let label = |reference: &AddonRef| match (&reference.version, &reference.id) {
         (Some(version), Some(id)) if !id.is_empty() => Some(format!("{version} (id {id})")),
         (version, id) => version
@@ -103,7 +115,7 @@ fn pin(from: &AddonRef, to: &AddonRef) -> Option<String> {
     })
 }
 
-fn origin(reference: &AddonRef) -> String {
+fn describe_origin(reference: &AddonRef) -> String {
     let named = [
         ("catalogue", &reference.catalogue),
         ("index", &reference.index),
@@ -143,15 +155,15 @@ mod tests {
             "two",
         );
         assert_eq!(
-            of_spec(&before, &after),
+            compare_specs(&before, &after),
             [
                 "values changed: ingress.host",
                 "pinned to version 1.0.0",
                 "origin catalogue one → catalogue two",
             ]
         );
-        assert_eq!(of_spec(&before, &before), Vec::<String>::new());
-        let free = of_spec(&after, &spec(json!({}), None, "two"));
+        assert_eq!(compare_specs(&before, &before), Vec::<String>::new());
+        let free = compare_specs(&after, &spec(json!({}), None, "two"));
         assert_eq!(
             free,
             [

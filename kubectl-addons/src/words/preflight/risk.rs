@@ -3,11 +3,11 @@
 use addons_advice::preflight::api_services::{ApiServiceRisk, ApiServiceTrouble};
 use addons_advice::preflight::risk::Risk;
 use addons_advice::preflight::stored::StoredRisk;
-use addons_advice::preflight::webhooks::{Needed, WebhookRisk, WebhookTrouble};
+use addons_advice::preflight::webhooks::{UpgradeWrite, WebhookRisk, WebhookTrouble};
 use common::api::names::InstallationName;
 
 /// Names the object as kubectl does.
-pub fn object(risk: &Risk) -> String {
+pub fn name_object(risk: &Risk) -> String {
     match risk {
         Risk::Webhook(risk) => format!("{} {}", risk.kind, risk.name),
         Risk::ApiService(risk) => format!("APIService {}", risk.name),
@@ -16,23 +16,23 @@ pub fn object(risk: &Risk) -> String {
 }
 
 /// Describes how severe the risk is.
-pub fn severity(blocks: bool) -> &'static str {
+pub fn severity_word(blocks: bool) -> &'static str {
     if blocks { "blocks" } else { "warning" }
 }
 
 /// Says in one sentence why it is a risk.
-pub fn why(risk: &Risk) -> String {
+pub fn describe_risk(risk: &Risk) -> String {
     match risk {
-        Risk::Webhook(risk) => of_webhook(risk),
-        Risk::ApiService(risk) => of_api_service(risk),
-        Risk::StoredVersions(risk) => of_stored(risk),
+        Risk::Webhook(risk) => describe_webhook(risk),
+        Risk::ApiService(risk) => describe_api_service(risk),
+        Risk::StoredVersions(risk) => describe_stored(risk),
     }
 }
 
 /// Returns the commands that fix the risk, or that show more about it.
-pub fn commands(risk: &Risk) -> Vec<String> {
+pub fn list_commands(risk: &Risk) -> Vec<String> {
     if let Risk::StoredVersions(risk) = risk {
-        return migration(risk);
+        return migration_commands(risk);
     }
     let InstallationName { namespace, name } = match risk.owner() {
         Some(owner) => owner,
@@ -48,14 +48,14 @@ pub fn commands(risk: &Risk) -> Vec<String> {
     vec![format!("kubectl addons status {name} -n {namespace}")]
 }
 
-fn of_webhook(risk: &WebhookRisk) -> String {
+fn describe_webhook(risk: &WebhookRisk) -> String {
     let WebhookRisk {
         webhook,
         covers,
         trouble,
         ..
     } = risk;
-    let covers = covered(covers);
+    let covers = join_covered(covers);
     match trouble {
         WebhookTrouble::NoService { service } => format!(
             "{webhook}: its Service {service} does not exist, so every write of {covers} is refused (failurePolicy Fail)"
@@ -75,11 +75,11 @@ fn of_webhook(risk: &WebhookRisk) -> String {
 }
 
 /// `nodes, pods and leases`.
-fn covered(covers: &[Needed]) -> String {
-    let word = |needed: &Needed| match needed {
-        Needed::Nodes => "nodes",
-        Needed::Pods => "pods in kube-system",
-        Needed::Leases => "leases in kube-system",
+fn join_covered(covers: &[UpgradeWrite]) -> String {
+    let word = |needed: &UpgradeWrite| match needed {
+        UpgradeWrite::Nodes => "nodes",
+        UpgradeWrite::Pods => "pods in kube-system",
+        UpgradeWrite::Leases => "leases in kube-system",
     };
     let words: Vec<&str> = covers.iter().map(word).collect();
     match words.split_last() {
@@ -88,7 +88,7 @@ fn covered(covers: &[Needed]) -> String {
     }
 }
 
-fn of_api_service(risk: &ApiServiceRisk) -> String {
+fn describe_api_service(risk: &ApiServiceRisk) -> String {
     match &risk.trouble {
         ApiServiceTrouble::Unavailable { message } => format!(
             "it is not available ({message}), so discovery is incomplete and deleted namespaces stay Terminating"
@@ -102,7 +102,7 @@ fn of_api_service(risk: &ApiServiceRisk) -> String {
     }
 }
 
-fn of_stored(risk: &StoredRisk) -> String {
+fn describe_stored(risk: &StoredRisk) -> String {
     let StoredRisk {
         versions,
         storage,
@@ -122,7 +122,7 @@ fn of_stored(risk: &StoredRisk) -> String {
 }
 
 /// Returns the commands that move objects out of old versions: an upgrade of the add-on, or else each object is written again unchanged.
-fn migration(risk: &StoredRisk) -> Vec<String> {
+fn migration_commands(risk: &StoredRisk) -> Vec<String> {
     let StoredRisk {
         name,
         owner,
@@ -131,7 +131,7 @@ fn migration(risk: &StoredRisk) -> Vec<String> {
         ..
     } = risk;
     if let (Some(owner), Some(version)) = (owner, dropped_by) {
-        let upgrade = super::upgrade(owner, version);
+        let upgrade = super::upgrade_command(owner, version);
         return vec![format!("{upgrade} --migrate-stored-versions")];
     }
     vec![
@@ -166,19 +166,19 @@ mod tests {
         let dropped = stored(Some(owner.clone()), Some("2.0.0"));
         let upgrade =
             "kubectl addons upgrade guard@2.0.0 -n kubectl-addons --migrate-stored-versions";
-        assert_eq!(commands(&dropped), [upgrade]);
+        assert_eq!(list_commands(&dropped), [upgrade]);
         let by_hand = [
             "kubectl get policies.example.test -A -o json | kubectl replace -f -",
             "kubectl patch crd policies.example.test --subresource=status --type=merge -p \
              '{\"status\":{\"storedVersions\":[\"v1\"]}}'",
         ];
-        assert_eq!(commands(&stored(Some(owner), None)), by_hand);
-        assert_eq!(commands(&stored(None, None)), by_hand);
+        assert_eq!(list_commands(&stored(Some(owner), None)), by_hand);
+        assert_eq!(list_commands(&stored(None, None)), by_hand);
     }
 
     #[test]
     fn what_is_refused_is_named() {
-        use Needed::{Leases, Nodes, Pods};
+        use UpgradeWrite::{Leases, Nodes, Pods};
         for (covers, expected) in [
             (vec![Nodes], "nodes"),
             (vec![Nodes, Pods], "nodes and pods in kube-system"),
@@ -187,7 +187,7 @@ mod tests {
                 "nodes, pods in kube-system and leases in kube-system",
             ),
         ] {
-            assert_eq!(covered(&covers), expected);
+            assert_eq!(join_covered(&covers), expected);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use addons_plan::Target;
 use addons_plan::desired::{Desired, DesiredObject};
-use common::manifest::Place;
+use common::manifest::FilePosition;
 use common::manifest::key::{Gvk, ObjectKey};
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -150,7 +150,7 @@ pub fn desired(specs: &[Spec]) -> Vec<Desired> {
     let mut seen = BTreeSet::new();
     for (spec, line) in specs.iter().zip(1..) {
         let object = spec.object();
-        let key = ObjectKey::of(&object).unwrap_or_default();
+        let key = ObjectKey::from_object(&object).unwrap_or_default();
         if key.kind != "Namespace" && !seen.insert(key.clone()) {
             continue;
         }
@@ -165,7 +165,7 @@ pub fn desired(specs: &[Spec]) -> Vec<Desired> {
             digest: String::new(),
             is_shared: false,
             create_only: false,
-            place: Place {
+            place: FilePosition {
                 file: "m.yaml".to_owned(),
                 line,
                 column: 0,

@@ -5,19 +5,19 @@ use std::sync::{Arc, LazyLock};
 
 use addons_plan::claims::Claims;
 use addons_plan::desired::{Desired, DesiredContext};
-use addons_plan::inventory::{Answer, Inventory};
-use addons_plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
+use addons_plan::inventory::{ApplyAnswer, Inventory};
+use addons_plan::planner::{Goal, PlanError, PlanInput, WantedObjects, plan};
 use addons_plan::prune::limit::PruneLimit;
-use addons_plan::restored::Memory;
+use addons_plan::restored::RecordCoverage;
 use addons_plan::snapshot::{Controller, LiveObject, Snapshot};
 use addons_plan::{InstallationPlan, Step};
-use common::api::installation::{Conflicts, Installed, Reconcile};
+use common::api::installation::{ConflictPolicy, Installed, ReconcilePolicy};
 use common::api::names::InstallationName;
 use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, LABEL_OWNER, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
-use common::manifest::{Manifest, Place};
-use common::values::mask::Mask;
+use common::manifest::{FilePosition, Manifest};
+use common::values::mask::SecretMask;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ pub(super) fn manifests(specs: &[Spec]) -> Vec<Manifest> {
     let numbered = objects.into_values().zip(1..);
     let manifests = numbered.map(|(object, line)| Manifest {
         object: Arc::new(object),
-        place: Place {
+        place: FilePosition {
             file: "m.yaml".to_owned(),
             line,
             column: 0,
@@ -133,7 +133,7 @@ pub(super) fn desired(manifests: Vec<Manifest>) -> Desired {
         installation: &name(),
         target_namespace: "shop",
         kinds: &kinds(),
-        mask: &Mask::default(),
+        mask: &SecretMask::default(),
     };
     Desired::new(manifests, &ctx).expect("every kind is served")
 }
@@ -154,7 +154,7 @@ impl Cluster {
         self.clock.to_string()
     }
 
-    pub(super) fn apply(&mut self, step: &Step) -> Answer {
+    pub(super) fn apply(&mut self, step: &Step) -> ApplyAnswer {
         let resource_version = self.tick();
         let created = !self.live.contains_key(&step.target.key);
         let uid = format!("uid-{resource_version}");
@@ -171,7 +171,7 @@ impl Cluster {
         live.owner = step.object["metadata"]["labels"][LABEL_OWNER]
             .as_str()
             .map(str::to_owned);
-        Answer {
+        ApplyAnswer {
             created,
             uid: live.uid.clone(),
             generation: live.generation,
@@ -226,9 +226,9 @@ impl Cluster {
         &self,
         desired: &Desired,
         due: bool,
-        reconcile: Reconcile,
+        reconcile: ReconcilePolicy,
     ) -> Result<InstallationPlan, PlanError> {
-        self.plan_goal(Goal::Install(Wanted {
+        self.plan_goal(Goal::Install(WantedObjects {
             due,
             reconcile,
             ..wanted(desired)
@@ -240,7 +240,7 @@ impl Cluster {
         desired: &Desired,
         allow_prune: PruneLimit,
     ) -> Result<InstallationPlan, PlanError> {
-        self.plan_goal(Goal::Install(Wanted {
+        self.plan_goal(Goal::Install(WantedObjects {
             allow_prune,
             ..wanted(desired)
         }))
@@ -258,7 +258,7 @@ impl Cluster {
             from: None,
             goal,
             inventory: &self.record,
-            memory: Memory::Open,
+            memory: RecordCoverage::Open,
             snapshot: &snapshot,
             kinds: &kinds(),
             claims: &Claims::default(),
@@ -282,7 +282,7 @@ impl Cluster {
             left -= 1;
             let answer = self.apply(step);
             let key = &step.target.key;
-            record.applied(key, &plan.exact.objects[key], &answer, Vec::new());
+            record.record_applied(key, &plan.exact.objects[key], &answer, Vec::new());
         }
         for deletion in plan.prune.iter().flatten() {
             if left == 0 {
@@ -312,24 +312,24 @@ impl Cluster {
     }
 
     pub(super) fn run(&mut self, desired: &Desired) {
-        if let Ok(plan) = self.plan(desired, true, Reconcile::Once) {
+        if let Ok(plan) = self.plan(desired, true, ReconcilePolicy::Once) {
             self.execute(&plan, usize::MAX);
         }
     }
 }
 
-fn wanted(desired: &Desired) -> Wanted<'_> {
+fn wanted(desired: &Desired) -> WantedObjects<'_> {
     static TO: LazyLock<Installed> = LazyLock::new(Installed::default);
     static NONE: BTreeSet<String> = BTreeSet::new();
-    Wanted {
+    WantedObjects {
         desired,
         to: &TO,
         target_namespace: "shop",
         create_namespace: true,
         record_namespace: None,
         coming: &NONE,
-        conflicts: Conflicts::Take,
-        reconcile: Reconcile::Once,
+        conflicts: ConflictPolicy::Take,
+        reconcile: ReconcilePolicy::Once,
         due: true,
         allow_prune: PruneLimit::ALL,
         adopt: false,
@@ -370,7 +370,7 @@ pub(super) fn clusters() -> impl Strategy<Value = Cluster> {
             meddle(&mut cluster, &before);
             cluster.run(&first);
             meddle(&mut cluster, &between);
-            if let Ok(plan) = cluster.plan(&second, true, Reconcile::Once) {
+            if let Ok(plan) = cluster.plan(&second, true, ReconcilePolicy::Once) {
                 // Somebody who makes a planned object before us, and we are killed before we can tell: the label will say
                 // that it is ours. Nothing can know better (semantics 13), so a race is not cut off here.
                 if cut == usize::MAX {

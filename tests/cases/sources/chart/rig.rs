@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use addons_sources::cache::Cache;
+use addons_sources::cache::SourceCache;
 use addons_sources::chart::{RepositoryChartError, fetch};
 use addons_sources::credentials::Credentials;
-use addons_sources::{Access, FetchedPackage, Reach};
+use addons_sources::{FetchedPackage, Reach, SourceAccess};
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::Charts;
 use addons_tests::servers::charts::shelf::Shelf;
@@ -19,7 +19,7 @@ use k8s_openapi::api::core::v1::Secret;
 /// A cache, and how it is used.
 pub(crate) struct Rig {
     folder: std::sync::Arc<Folder>,
-    cache: Cache,
+    cache: SourceCache,
     offline: bool,
 }
 
@@ -29,7 +29,7 @@ impl Rig {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let folder = Folder::new("kubectl-addons-cache-")?;
         Ok(Self {
-            cache: Cache::new(Some(folder.path().to_owned())),
+            cache: SourceCache::new(Some(folder.path().to_owned())),
             folder: folder.into(),
             offline: false,
         })
@@ -68,7 +68,7 @@ impl Rig {
             version: version.map(str::to_owned),
             ..HelmSource::default()
         };
-        let access = Access {
+        let access = SourceAccess {
             cache: &self.cache,
             offline: self.offline,
             hash: None,

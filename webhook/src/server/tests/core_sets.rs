@@ -1,6 +1,6 @@
 //! What core sets follow from is judged on a thread of its own.
 
-use addons_admission::Facts;
+use addons_admission::AdmissionFacts;
 use serde_json::{Value, json};
 
 use super::rig::*;
@@ -16,7 +16,7 @@ fn rules(text: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn conditions_have_a_stack_of_their_own() {
-    let served = serve(Some(Facts::default()));
+    let served = serve(Some(AdmissionFacts::default()));
     let deepest = format!("[{{name: a, when: '{}true', addons: []}}]", "!".repeat(990));
     let wrong = "[{name: a, when: region, addons: []}]";
     let (address, pem) = (served.reviews, served.authority_pem.clone());

@@ -12,7 +12,7 @@ use rustls::version::{TLS12, TLS13};
 use super::rig::*;
 use super::*;
 use crate::clients::Clients;
-use crate::tls::Minimum;
+use crate::tls::MinimumTls;
 
 type Client = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
@@ -103,7 +103,7 @@ async fn only_clients_with_a_certificate_and_a_name_are_served() {
 
 #[tokio::test]
 async fn the_oldest_version_is_what_was_asked_for() {
-    for (minimum, is_served) in [(Minimum::V13, false), (Minimum::V12, true)] {
+    for (minimum, is_served) in [(MinimumTls::V13, false), (MinimumTls::V12, true)] {
         let served = serve_as(Some(facts()), |options| options.minimum = minimum);
         let (address, pem) = (served.reviews, served.authority_pem.clone());
         let old = client(move || {

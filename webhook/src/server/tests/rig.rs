@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use actix_web::rt;
-use addons_admission::Facts;
+use addons_admission::AdmissionFacts;
 use certs::authority::Authority;
-use certs::reload::{Files, Reloader};
+use certs::reload::{CertificateFiles, Reloader};
 use common::api::catalogue::AddonCatalogue;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
@@ -20,23 +20,23 @@ use rustls::{
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use crate::access::Access;
+use crate::access::RequesterAccess;
 use crate::clients::Clients;
 use crate::freshness::Freshness;
-use crate::live::Live;
+use crate::live::LiveLookup;
 use crate::server::*;
-use crate::tls::{Minimum, config};
+use crate::tls::{MinimumTls, config};
 
 pub const NAME: &str = "127.0.0.1";
 
 /// A running pair of servers; dropping `stop` stops them.
 pub struct Served {
-    pub state: Arc<State>,
+    pub state: Arc<WebhookState>,
     pub reloader: Reloader,
     pub reviews: SocketAddr,
     pub health: SocketAddr,
     pub authority_pem: String,
-    pub publish: watch::Sender<Option<Arc<Facts>>>,
+    pub publish: watch::Sender<Option<Arc<AdmissionFacts>>>,
     pub stop: oneshot::Sender<()>,
     pub done: rt::task::JoinHandle<io::Result<()>>,
     pub dir: tempfile::TempDir,
@@ -59,7 +59,7 @@ fn nowhere() -> kube::Client {
     kube::Client::try_from(nowhere).unwrap()
 }
 
-pub fn serve(facts: Option<Facts>) -> Served {
+pub fn serve(facts: Option<AdmissionFacts>) -> Served {
     serve_as(facts, |_| {})
 }
 
@@ -67,35 +67,35 @@ pub fn serve(facts: Option<Facts>) -> Served {
 pub struct Options {
     /// After so much time the facts are stale, for no watch brings anything.
     pub fresh_for: Duration,
-    pub minimum: Minimum,
+    pub minimum: MinimumTls,
     pub clients: Option<Arc<Clients>>,
 }
 
-pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Served {
+pub fn serve_as(facts: Option<AdmissionFacts>, change: impl FnOnce(&mut Options)) -> Served {
     let mut options = Options {
         fresh_for: Duration::from_secs(90),
-        minimum: Minimum::V13,
+        minimum: MinimumTls::V13,
         clients: None,
     };
     change(&mut options);
     let dir = tempfile::tempdir().unwrap();
     let authority_pem = issue(dir.path(), 1);
-    let files = Files {
+    let files = CertificateFiles {
         certificate: dir.path().join("tls.crt"),
         key: dir.path().join("tls.key"),
         authority: None,
         names: vec![NAME.to_owned()],
     };
-    let certificate = Arc::<certs::served::Served>::default();
+    let certificate = Arc::<certs::served::ServedCertificate>::default();
     let reloader = Reloader::new(files, Arc::clone(&certificate), now()).unwrap();
     let (publish, facts) = watch::channel(facts.map(Arc::new));
     let freshness = Arc::new(Freshness::new(options.fresh_for));
-    let state = Arc::new(State::new(
+    let state = Arc::new(WebhookState::new(
         facts,
         freshness,
         certificate,
-        Access::new(nowhere()),
-        Live::new(nowhere()),
+        RequesterAccess::new(nowhere()),
+        LiveLookup::new(nowhere()),
     ));
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let (reviews_at, health_at) = (bind(any).unwrap(), bind(any).unwrap());
@@ -107,13 +107,13 @@ pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Serv
     let wait = async move {
         let _ = stopped.await;
     };
-    let limits = Limits {
+    let limits = ReviewLimits {
         workers: 1,
         connections: 1024,
     };
     let tls = config(state.certificate.clone(), options.minimum, options.clients).unwrap();
-    let server = reviews(reviews_at, &state, tls, limits, wait).unwrap();
-    tokio::spawn(probes(health_at, Arc::clone(&state)).unwrap());
+    let server = serve_reviews(reviews_at, &state, tls, limits, wait).unwrap();
+    tokio::spawn(serve_probes(health_at, Arc::clone(&state)).unwrap());
     Served {
         done: tokio::spawn(server),
         state,
@@ -220,7 +220,7 @@ pub async fn client<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     tokio::task::spawn_blocking(work).await.unwrap()
 }
 
-pub fn facts() -> Facts {
+pub fn facts() -> AdmissionFacts {
     let catalogue: AddonCatalogue = serde_json::from_value(json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
         "metadata": {"name": "platform", "namespace": "kubectl-addons"},
@@ -228,9 +228,9 @@ pub fn facts() -> Facts {
             {"version": "1.0.0", "source": {"url": {"manifest": "m.yaml"}}}]}]},
     }))
     .unwrap();
-    Facts {
+    AdmissionFacts {
         catalogues: vec![Arc::new(catalogue.into())],
-        ..Facts::default()
+        ..AdmissionFacts::default()
     }
 }
 

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::rules::reference::Unseen;
+use crate::rules::reference::UnseenDependency;
 use crate::rules::{duplicates, reference, size};
-use crate::verdict::{Problem, Verdict};
-use crate::{Facts, Settings};
+use crate::verdict::{AdmissionProblem, Verdict};
+use crate::{AdmissionFacts, AdmissionSettings};
 use common::api::catalogue::{AddonCatalogue, AddonVersion};
 use common::api::installation::AddonRef;
-use common::catalogue::offers;
+use common::catalogue::offers_entries;
 
 /// The most installations that a message names. The rest is counted.
 const MAX_NAMED: usize = 3;
 
 /// The installations that refer to one entry.
 #[derive(Default)]
-struct Users {
+struct EntryUsers {
     core: Vec<String>,
     others: Vec<String>,
 }
@@ -27,22 +27,22 @@ struct Users {
 /// `new` is the changed catalogue, or `None` if it is deleted. A reference that another catalogue also satisfies is not affected, and
 /// neither is a core installation that may itself be deleted (semantics 14.1). If nothing that is known forbids the removal, the verdict
 /// depends on installations that the facts may not contain yet.
-pub fn judge(
+pub fn check_removal(
     new: Option<&AddonCatalogue>,
     old: &AddonCatalogue,
-    facts: &Facts,
+    facts: &AdmissionFacts,
     verdict: &mut Verdict,
 ) {
     let namespace = old.metadata.namespace.as_deref();
     if namespace.is_some_and(|namespace| facts.is_unguarded(namespace)) {
         return;
     }
-    let (before, after) = (Listed::of(old), new.map(Listed::of));
-    let mut lost: BTreeMap<String, Users> = BTreeMap::new();
+    let (before, after) = (CatalogueVersions::new(old), new.map(CatalogueVersions::new));
+    let mut lost: BTreeMap<String, EntryUsers> = BTreeMap::new();
     for one in &facts.installations {
         // An installation that may itself be deleted keeps nothing.
         let is_kept = one.is_core && !one.is_released && !facts.is_unguarded(&one.namespace);
-        if one.is_going && !is_kept {
+        if one.is_being_deleted && !is_kept {
             continue;
         }
         let entry = lost_entry(&one.addon, is_kept, after.as_ref(), &before, facts);
@@ -51,8 +51,8 @@ pub fn judge(
         };
         let users = lost.entry(entry).or_default();
         match is_kept {
-            true => users.core.push(one.place()),
-            false => users.others.push(one.place()),
+            true => users.core.push(one.qualified_name()),
+            false => users.others.push(one.qualified_name()),
         }
     }
     if facts.are_incomplete && before.has_more(after.as_ref()) {
@@ -63,42 +63,42 @@ pub fn judge(
     }
     let is_free = lost.values().all(|users| users.core.is_empty());
     let is_allowed = is_free && verdict.problems.is_empty();
-    if is_allowed && before.loses(after.as_ref(), &facts.settings) {
-        verdict.unseen = Some(Unseen::Users);
+    if is_allowed && before.loses_entries(after.as_ref(), &facts.settings) {
+        verdict.unseen = Some(UnseenDependency::Users);
     }
     for (entry, users) in lost {
-        verdict.problem(in_use_by_core(&entry, users.core));
-        verdict.warnings.extend(unlisted(&entry, users.others));
+        verdict.add_problem(in_use_by_core(&entry, users.core));
+        verdict.warnings.extend(warn_unlisted(&entry, users.others));
     }
 }
 
-fn in_use_by_core(entry: &str, users: Vec<String>) -> Option<Problem> {
+fn in_use_by_core(entry: &str, users: Vec<String>) -> Option<AdmissionProblem> {
     let (installations, them) = match users.len() {
         0 => return None,
         1 => ("installation", "that"),
         _ => ("installations", "them"),
     };
-    let users = named(users);
+    let users = join_names(users);
     let message = format!(
         "{entry} is in use by the core {installations} {users}; release or upgrade {them} first"
     );
-    Some(Problem::forbidden("entry-in-use", "", message))
+    Some(AdmissionProblem::forbidden("entry-in-use", "", message))
 }
 
-fn unlisted(entry: &str, users: Vec<String>) -> Option<String> {
+fn warn_unlisted(entry: &str, users: Vec<String>) -> Option<String> {
     let (are, they_stay) = match users.len() {
         0 => return None,
         1 => ("is", "that stays"),
         _ => ("are", "they stay"),
     };
-    let users = named(users);
+    let users = join_names(users);
     Some(format!(
         "{entry} is removed while {users} {are} installed from it: {they_stay}, but can no longer be upgraded"
     ))
 }
 
 /// Joins names: `a/b, c/d, e/f and 4 more`.
-fn named(mut names: Vec<String>) -> String {
+fn join_names(mut names: Vec<String>) -> String {
     names.sort_unstable();
     let more = match names.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
@@ -109,15 +109,15 @@ fn named(mut names: Vec<String>) -> String {
 }
 
 /// The versions of a catalogue, by the names of its add-ons.
-struct Listed<'a> {
+struct CatalogueVersions<'a> {
     metadata: &'a ObjectMeta,
     /// Whether the catalogue lists only names, each of which stands for any version.
     is_reference: bool,
     addons: HashMap<&'a str, Vec<&'a AddonVersion>>,
 }
 
-impl<'a> Listed<'a> {
-    fn of(catalogue: &'a AddonCatalogue) -> Self {
+impl<'a> CatalogueVersions<'a> {
+    fn new(catalogue: &'a AddonCatalogue) -> Self {
         let mut addons: HashMap<&str, Vec<&AddonVersion>> = HashMap::new();
         for addon in &catalogue.spec.addons {
             addons
@@ -155,7 +155,7 @@ impl<'a> Listed<'a> {
     }
 
     /// Returns whether `new` lacks an entry that an installation can refer to.
-    fn loses(&self, new: Option<&Self>, settings: &Settings) -> bool {
+    fn loses_entries(&self, new: Option<&Self>, settings: &AdmissionSettings) -> bool {
         let is_of_system = self.metadata.namespace.as_ref() == Some(&settings.system_namespace);
         let is_other = new.is_some_and(|new| self.is_reference != new.is_reference);
         is_of_system && (is_other || self.has_more(new))
@@ -166,20 +166,20 @@ impl<'a> Listed<'a> {
 fn lost_entry(
     reference: &AddonRef,
     is_core: bool,
-    new: Option<&Listed<'_>>,
-    old: &Listed<'_>,
-    facts: &Facts,
+    new: Option<&CatalogueVersions<'_>>,
+    old: &CatalogueVersions<'_>,
+    facts: &AdmissionFacts,
 ) -> Option<String> {
     let can_mean =
-        |catalogue: &ObjectMeta| reference::can_mean(reference, catalogue, &facts.settings);
-    let is_met_by = |version: &AddonVersion| reference::is_asked_for(reference, version);
-    let means = |listed: &Listed<'_>| {
+        |catalogue: &ObjectMeta| reference::may_refer_to(reference, catalogue, &facts.settings);
+    let is_met_by = |version: &AddonVersion| reference::matches_version(reference, version);
+    let means = |listed: &CatalogueVersions<'_>| {
         can_mean(listed.metadata)
             && (listed.refers_to(&reference.name)
                 || listed.versions(&reference.name).any(is_met_by))
     };
     // A catalogue that becomes one by reference lists only names: whether it still has the version is not known.
-    let still_means = |new: &Listed<'_>| {
+    let still_means = |new: &CatalogueVersions<'_>| {
         let is_known = !is_core || old.is_reference;
         means(new) && (is_known || new.versions(&reference.name).any(is_met_by))
     };
@@ -187,7 +187,7 @@ fn lost_entry(
         && !new.is_some_and(still_means)
         && !facts.catalogues.iter().any(|other| {
             // A catalogue that is being deleted does not satisfy a reference for long.
-            offers(&other.metadata)
+            offers_entries(&other.metadata)
                 && !duplicates::is_same(&other.metadata, old.metadata)
                 && can_mean(&other.metadata)
                 && (other.refers_to(&reference.name)

@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 
 use super::versions;
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use addons_versions::constraint::Constraint;
 use addons_versions::tolerant;
 use common::api::catalogue::AddonCatalogue;
 
 /// The versions of each add-on that a set of catalogues lists.
 #[derive(Clone, Debug, Default)]
-pub struct Listed<'a>(BTreeMap<&'a str, Vec<&'a str>>);
+pub struct ListedVersions<'a>(BTreeMap<&'a str, Vec<&'a str>>);
 
-impl<'a> Listed<'a> {
+impl<'a> ListedVersions<'a> {
     /// Collects the versions that these catalogues list.
     #[must_use]
-    pub fn of(catalogues: impl Iterator<Item = &'a AddonCatalogue>) -> Self {
+    pub fn from_catalogues(catalogues: impl Iterator<Item = &'a AddonCatalogue>) -> Self {
         let mut listed = Self::default();
         for addon in catalogues.flat_map(|catalogue| &catalogue.spec.addons) {
             let versions = addon.versions.iter().map(|it| it.version.as_str());
@@ -28,14 +28,17 @@ impl<'a> Listed<'a> {
 
 /// Returns the requirements that no listed version satisfies. Constraints that cannot be read are reported by another rule.
 #[must_use]
-pub fn dangling(catalogue: &AddonCatalogue, listed: &Listed<'_>) -> Vec<Problem> {
+pub fn find_unmet(
+    catalogue: &AddonCatalogue,
+    listed: &ListedVersions<'_>,
+) -> Vec<AdmissionProblem> {
     let mut problems = Vec::new();
     for (place, _, version) in versions(catalogue) {
         for (i, requirement) in version.requires.iter().enumerate() {
             let name = requirement.name.as_str();
             let mut wrong = |field, message: String| {
                 let field = format!("{place}.requires[{i}].{field}");
-                problems.push(Problem::invalid("requires", field, message));
+                problems.push(AdmissionProblem::invalid("requires", field, message));
             };
             let Some(offered) = listed.0.get(name) else {
                 let message = format!(
@@ -91,7 +94,10 @@ mod tests {
             ),
         ] {
             let web = catalogue("web", json!([{"source": {}, "requires": [requires]}]));
-            let problems = dangling(&web, &Listed::of([&web, &db].into_iter()));
+            let problems = find_unmet(
+                &web,
+                &ListedVersions::from_catalogues([&web, &db].into_iter()),
+            );
             let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
             let expected = expected.map(|it| format!("spec.addons[0].versions[0].{it}"));
             assert_eq!(texts, expected.into_iter().collect::<Vec<_>>());

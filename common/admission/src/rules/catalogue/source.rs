@@ -1,8 +1,10 @@
 //! Rules for sources: a source that cannot be read is reported when it is written, not when it is fetched.
 
 use super::versions;
-use crate::rules::location::{CREDENTIALS, is_in_the_clear, is_loopback, unusable, unusable_ssh};
-use crate::verdict::Problem;
+use crate::rules::location::{
+    CREDENTIALS, check_ssh_remote, check_url, is_loopback, is_unencrypted,
+};
+use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{AddonCatalogue, GitRef, Source, SourceKind};
 use common::catalogue::check_hash;
 use common::image::without_user;
@@ -13,13 +15,13 @@ const COMMIT: usize = 40;
 /// Locations must have a scheme that their source reads, contain no credentials (which belong in Secrets, semantics 16.2), and stay
 /// inside the source.
 #[must_use]
-pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     let mut problems = Vec::new();
     for (place, _, version) in versions(catalogue) {
         let place = format!("{place}.source");
-        for (field, message) in wrong(&version.source, &place) {
+        for (field, message) in find_wrong_fields(&version.source, &place) {
             let field = format!("{place}.{field}");
-            problems.push(Problem::invalid("source", field, message));
+            problems.push(AdmissionProblem::invalid("source", field, message));
         }
     }
     problems
@@ -28,11 +30,11 @@ pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<Problem> {
 /// The same rules for the source of the catalogue itself, which in addition must be on a server: other clients could not read a file on
 /// this machine (semantics 1.3).
 #[must_use]
-pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     let Some(from) = &catalogue.spec.from else {
         return Vec::new();
     };
-    let mut wrong = wrong(&from.source(), "spec.from");
+    let mut wrong = find_wrong_fields(&from.to_source(), "spec.from");
     if let Some(url) = &from.url {
         let scheme = url.manifest.split_once("://").map(|(scheme, _)| scheme);
         if scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case("file")) {
@@ -41,12 +43,13 @@ pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<Problem> {
         }
     }
     let problems = wrong.into_iter();
-    let problem = |(field, why)| Problem::invalid("source", format!("spec.from.{field}"), why);
+    let problem =
+        |(field, why)| AdmissionProblem::invalid("source", format!("spec.from.{field}"), why);
     problems.map(problem).collect()
 }
 
 /// Returns the wrong fields of the source at `place`, and what is wrong with each.
-fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
+fn find_wrong_fields(source: &Source, place: &str) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     // The schema reports sources with no kind or with several.
     let Ok(kind) = source.kind() else {
@@ -55,19 +58,20 @@ fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
     match kind {
         SourceKind::Git(git) => {
             let schemes = ["https", "http", "ssh", "file"];
-            let why = location(&git.remote, &schemes).or_else(|| unusable_ssh(&git.remote));
+            let why =
+                check_location(&git.remote, &schemes).or_else(|| check_ssh_remote(&git.remote));
             wrong.extend(why.map(|why| ("git.remote", why)));
-            let name = git.r#ref.as_ref().and_then(wrong_ref);
+            let name = git.r#ref.as_ref().and_then(check_ref);
             wrong.extend(name.map(|why| ("git.ref", why.to_owned())));
-            wrong.extend(outside(git.path.as_deref()).map(|why| ("git.path", why)));
+            wrong.extend(check_path(git.path.as_deref()).map(|why| ("git.path", why)));
         }
         SourceKind::Docker(docker) => {
-            wrong.extend(wrong_image(&docker.image).map(|why| ("docker.image", why)));
-            wrong.extend(outside(docker.path.as_deref()).map(|why| ("docker.path", why)));
+            wrong.extend(check_image(&docker.image).map(|why| ("docker.image", why)));
+            wrong.extend(check_path(docker.path.as_deref()).map(|why| ("docker.path", why)));
         }
         SourceKind::Helm(helm) => {
-            wrong.extend(wrong_repository(&helm.url).map(|why| ("helm.url", why)));
-            wrong.extend(missing(&helm.chart).map(|why| ("helm.chart", why)));
+            wrong.extend(check_repository(&helm.url).map(|why| ("helm.url", why)));
+            wrong.extend(check_present(&helm.chart).map(|why| ("helm.chart", why)));
             if helm.plain_http && !helm.url.starts_with("oci://") {
                 let why =
                     "it applies only to oci:// URLs; other URLs start with http:// or https://";
@@ -76,17 +80,21 @@ fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
         }
         SourceKind::Url(url) => {
             let schemes = ["https", "http", "s3", "gs", "az", "azure", "file"];
-            let why = location(&url.manifest, &schemes).map(|why| match image(&url.manifest) {
-                Some(image) => {
-                    format!("oci:// is not read here; write {place}.docker.image: {image}")
-                }
-                None => why,
-            });
+            let why =
+                check_location(&url.manifest, &schemes).map(|why| match oci_image(&url.manifest) {
+                    Some(image) => {
+                        format!("oci:// is not read here; write {place}.docker.image: {image}")
+                    }
+                    None => why,
+                });
             wrong.extend(why.map(|why| ("url.manifest", why)));
         }
         SourceKind::Inline(_) => {}
     }
-    if let Some(why) = kind.auth().and_then(|auth| missing(&auth.secret_ref.name)) {
+    if let Some(why) = kind
+        .auth()
+        .and_then(|auth| check_present(&auth.secret_ref.name))
+    {
         let field = match kind {
             SourceKind::Git(_) => "git.auth.secretRef.name",
             SourceKind::Docker(_) => "docker.auth.secretRef.name",
@@ -99,7 +107,7 @@ fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
 }
 
 /// Returns why a ref does not name anything that git can find.
-fn wrong_ref(name: &GitRef) -> Option<&'static str> {
+fn check_ref(name: &GitRef) -> Option<&'static str> {
     let given: Vec<&String> = [&name.branch, &name.tag, &name.commit]
         .into_iter()
         .flatten()
@@ -119,31 +127,31 @@ fn wrong_ref(name: &GitRef) -> Option<&'static str> {
 
 /// Returns why an image cannot be read. A registry does not accept a password before the host, and it would be recorded and shown
 /// (semantics 16.2).
-fn wrong_image(image: &str) -> Option<String> {
+fn check_image(image: &str) -> Option<String> {
     let why = "an image is HOST/PATH:TAG or HOST/PATH@sha256:DIGEST and holds no credentials: put them into a Secret, and name \
                that in auth.secretRef";
-    missing(image).or_else(|| (without_user(image) != image).then(|| why.to_owned()))
+    check_present(image).or_else(|| (without_user(image) != image).then(|| why.to_owned()))
 }
 
 /// Returns why a URL is not a chart repository. The path of a folder is never read as one.
-fn wrong_repository(url: &str) -> Option<String> {
+fn check_repository(url: &str) -> Option<String> {
     let schemes = ["https", "http", "oci"];
-    location(url, &schemes).or_else(|| {
+    check_location(url, &schemes).or_else(|| {
         let is_url = url.contains("://");
         (!is_url).then(|| "a repository of charts is at https://, http:// or oci://".to_owned())
     })
 }
 
 /// Returns the image that an `oci://` location names, which a docker source reads.
-fn image(location: &str) -> Option<&str> {
+fn oci_image(location: &str) -> Option<&str> {
     let (scheme, image) = location.split_once("://")?;
     let is_image = scheme.eq_ignore_ascii_case("oci") && !image.is_empty() && !image.contains('@');
     is_image.then_some(image)
 }
 
 /// Returns why a location cannot be used.
-fn location(text: &str, schemes: &[&str]) -> Option<String> {
-    let why = unusable(text, schemes)?;
+fn check_location(text: &str, schemes: &[&str]) -> Option<String> {
+    let why = check_url(text, schemes)?;
     let is_secret = why == CREDENTIALS;
     Some(
         why + if is_secret {
@@ -154,7 +162,7 @@ fn location(text: &str, schemes: &[&str]) -> Option<String> {
     )
 }
 
-fn missing(text: &str) -> Option<String> {
+fn check_present(text: &str) -> Option<String> {
     text.trim()
         .is_empty()
         .then(|| "a value is required".to_owned())
@@ -162,13 +170,13 @@ fn missing(text: &str) -> Option<String> {
 
 /// Warns about sources that are read without TLS and not verified: anyone on the network path decides what is installed.
 #[must_use]
-pub fn risky_sources(catalogue: &AddonCatalogue) -> Vec<String> {
+pub fn warn_unencrypted(catalogue: &AddonCatalogue) -> Vec<String> {
     let risky = versions(catalogue).filter_map(|(place, name, version)| {
         let is_verified = check_hash(version).is_ok() && version.manifest_hash.as_deref().is_some_and(|hash| !hash.is_empty());
         if is_verified {
             return None;
         }
-        let field = in_the_clear(&version.source)?;
+        let field = unencrypted_field(&version.source)?;
         Some(format!(
             "{place}.source.{field}: {name} is read without TLS, and no manifestHash verifies it: whoever is on the way decides \
              what is installed"
@@ -178,10 +186,10 @@ pub fn risky_sources(catalogue: &AddonCatalogue) -> Vec<String> {
 }
 
 /// Returns the field that makes a source be read without TLS.
-fn in_the_clear(source: &Source) -> Option<&'static str> {
+fn unencrypted_field(source: &Source) -> Option<&'static str> {
     let is_remote = |reference: &str| !is_loopback(reference.split('/').next().unwrap_or_default());
     let (field, is_clear) = match source.kind().ok()? {
-        SourceKind::Git(git) => ("git.remote", is_in_the_clear(&git.remote)),
+        SourceKind::Git(git) => ("git.remote", is_unencrypted(&git.remote)),
         SourceKind::Docker(docker) => (
             "docker.plainHTTP",
             docker.plain_http && is_remote(&docker.image),
@@ -190,14 +198,14 @@ fn in_the_clear(source: &Source) -> Option<&'static str> {
             let reference = helm.url.trim_start_matches("oci://");
             ("helm.plainHTTP", helm.plain_http && is_remote(reference))
         }
-        SourceKind::Helm(helm) => ("helm.url", is_in_the_clear(&helm.url)),
-        SourceKind::Url(url) => ("url.manifest", is_in_the_clear(&url.manifest)),
+        SourceKind::Helm(helm) => ("helm.url", is_unencrypted(&helm.url)),
+        SourceKind::Url(url) => ("url.manifest", is_unencrypted(&url.manifest)),
         SourceKind::Inline(_) => return None,
     };
     is_clear.then_some(field)
 }
 
-fn outside(path: Option<&str>) -> Option<String> {
+fn check_path(path: Option<&str>) -> Option<String> {
     let leaves = path?.split('/').any(|part| part == "..");
     leaves.then(|| "a path stays inside of its source: write it without ..".to_owned())
 }
@@ -315,7 +323,7 @@ mod tests {
             ),
         ] {
             let read = serde_json::from_value(source.clone()).unwrap();
-            let wrong = wrong(&read, "source").into_iter();
+            let wrong = find_wrong_fields(&read, "source").into_iter();
             let fields: Vec<_> = wrong.map(|(field, _)| field).collect();
             assert_eq!(fields, expected, "{source}");
         }
@@ -329,7 +337,7 @@ mod tests {
             ("u:geheim@h:5000/i@sha256:a", true),
         ] {
             let source = serde_json::from_value(json!({"docker": {"image": image}})).unwrap();
-            let wrong = wrong(&source, "source");
+            let wrong = find_wrong_fields(&source, "source");
             let fields: Vec<_> = wrong.iter().map(|(field, _)| *field).collect();
             let expected: &[&str] = if is_refused { &["docker.image"] } else { &[] };
             assert_eq!(fields, expected, "{image}");
@@ -381,7 +389,7 @@ mod tests {
         ] {
             let mut version = version;
             version["version"] = json!("1.0.0");
-            let risky = risky_sources(&catalogue(
+            let risky = warn_unencrypted(&catalogue(
                 "c",
                 json!([{"name": "a", "versions": [version]}]),
             ));

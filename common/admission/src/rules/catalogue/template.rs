@@ -3,13 +3,13 @@
 //! The schema has some of these rules as well, but `catalogue validate` and clusters with older CRDs have only these.
 
 use super::versions;
-use crate::verdict::Problem;
+use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{AddonCatalogue, Method};
 use common::values::form;
 
 /// A chart must come from a source of charts, and settings for helm need method helm.
 #[must_use]
-pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     let mut problems = Vec::new();
     for (place, _, version) in versions(catalogue) {
         let (template, source) = (&version.template, &version.source);
@@ -39,7 +39,7 @@ pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<Problem> {
         ] {
             if is_wrong {
                 let field = format!("{place}.{field}");
-                problems.push(Problem::invalid("method", field, message));
+                problems.push(AdmissionProblem::invalid("method", field, message));
             }
         }
     }
@@ -48,7 +48,7 @@ pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<Problem> {
 
 /// Plain manifests take neither values nor a form (semantics 10.5).
 #[must_use]
-pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
+pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
     let mut problems = Vec::new();
     for (place, _, version) in versions(catalogue) {
         if version.template.method != Method::Manifest {
@@ -65,7 +65,7 @@ pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
             ("template.formOnly", template.form_only),
         ] {
             if given {
-                problems.push(Problem::invalid(
+                problems.push(AdmissionProblem::invalid(
                     "manifest-without-values",
                     format!("{place}.{field}"),
                     "method manifest takes no values; the method is go-template or helm",
@@ -78,13 +78,13 @@ pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
 
 /// Forms must be usable: paths, types, `enum`, `pattern` and defaults (semantics 10.3).
 #[must_use]
-pub fn unusable_forms(catalogue: &AddonCatalogue) -> Vec<Problem> {
-    let mut patterns = form::Patterns::default();
+pub fn unusable_forms(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
+    let mut patterns = form::CheckedPatterns::default();
     let mut problems = Vec::new();
     for (place, _, version) in versions(catalogue) {
         let violations = form::check_form(&version.template.form_spec, &mut patterns);
         problems.extend(violations.into_iter().map(|violation| {
-            Problem::invalid(
+            AdmissionProblem::invalid(
                 "form",
                 format!("{place}.template.formSpec"),
                 format!("{}: {}", violation.path, violation.message),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     /// The fields that are wrong, below the version.
-    fn fields(problems: Vec<Problem>) -> Vec<String> {
+    fn fields(problems: Vec<AdmissionProblem>) -> Vec<String> {
         let below = |field: &str| field.replace("spec.addons[0].versions[0].", "");
         problems
             .iter()

@@ -148,7 +148,7 @@ fn a_core_name_is_in_no_custom_catalogue() {
     let both = facts(vec![custom]);
     assert_eq!(core_names(&core, &both), []);
     assert_eq!(
-        taken_names(&core, &both),
+        warn_taken_names(&core, &both),
         [
             "spec.addons[0].name: coredns is in catalogue custom of class Custom, which does not offer it any more"
         ]
@@ -159,7 +159,7 @@ fn a_core_name_is_in_no_custom_catalogue() {
     for before in [other, was_custom] {
         let facts = facts(vec![before]);
         assert_eq!(core_names(&core, &facts), []);
-        assert_eq!(taken_names(&core, &facts), Vec::<String>::new());
+        assert_eq!(warn_taken_names(&core, &facts), Vec::<String>::new());
     }
 }
 
@@ -246,10 +246,10 @@ fn a_distributor_makes_no_copy_of_a_core_source_and_no_source_of_a_core_copy() {
             (&other, &copy, denied),
         ] {
             let distributor = requester(&[DISTRIBUTOR_GROUP]);
-            let verdict = validate::catalogue(new, Some(old), &distributor, &facts);
+            let verdict = validate::validate_catalogue(new, Some(old), &distributor, &facts);
             assert_eq!(rules_of(&verdict), expected);
             let both = requester(&[DISTRIBUTOR_GROUP, CORE_GROUP]);
-            let verdict = validate::catalogue(new, Some(old), &both, &facts);
+            let verdict = validate::validate_catalogue(new, Some(old), &both, &facts);
             assert!(verdict.problems.is_empty(), "{verdict:?}");
         }
     }
@@ -273,7 +273,7 @@ fn kops_pruning_without_a_selector_is_a_warning() {
 
 #[test]
 fn a_catalogue_elsewhere_is_no_source() {
-    let settings = Settings::default();
+    let settings = AdmissionSettings::default();
     let elsewhere = catalogue_object(json!({
         "metadata": {"name": "c", "namespace": "team"}, "spec": {},
     }));

@@ -34,14 +34,14 @@ fn equal_versions_are_duplicates_unless_both_ids_differ() {
         (("1.8.2.20161223", ""), ("1.8.2.20161223", ""), true),
         (("1.8.2.20161223", ""), ("1.8.2.20161224", ""), false),
     ] {
-        let found = inside(&catalogue("c", versions(&[a, b])));
+        let found = find_inside(&catalogue("c", versions(&[a, b])));
         assert_eq!(!found.is_empty(), duplicate, "{a:?} {b:?}: {found:?}");
     }
 }
 
 #[test]
 fn the_entry_without_id_duplicates_all_and_each_is_named_with_the_first() {
-    let found = inside(&catalogue(
+    let found = find_inside(&catalogue(
         "c",
         versions(&[("1", "x"), ("1", "y"), ("1", ""), ("1", "y")]),
     ));
@@ -56,7 +56,7 @@ fn the_entry_without_id_duplicates_all_and_each_is_named_with_the_first() {
 
 #[test]
 fn the_words_of_the_transcript() {
-    let found = inside(&catalogue(
+    let found = find_inside(&catalogue(
         "c",
         json!([
             addon("metrics-server", &["0.7.0", "0.8.0", "0.9.0"]),
@@ -91,7 +91,7 @@ fn across_source_catalogues_both_places_are_named() {
     let platform = created("platform", 1, one.clone());
     let new = catalogue("custom", json!([addon("b", &["1"]), addon("a", &["v1"])]));
     assert_eq!(
-        texts(&across(&new, None, &facts(vec![platform.clone()]))),
+        texts(&find_across(&new, None, &facts(vec![platform.clone()]))),
         [
             "spec.addons[1].versions[0]: a v1 is already in catalogue platform at spec.addons[0].versions[0] (1.0.0)"
         ]
@@ -108,7 +108,7 @@ fn across_source_catalogues_both_places_are_named() {
     let mut elsewhere = platform.clone();
     elsewhere.metadata.namespace = Some("team".to_owned());
     for other in [new.clone(), copy, elsewhere] {
-        assert_eq!(across(&new, None, &facts(vec![other])), []);
+        assert_eq!(find_across(&new, None, &facts(vec![other])), []);
     }
 }
 
@@ -125,14 +125,17 @@ fn of_two_created_at_once_only_the_older_may_keep_its_duplicate() {
         new.spec = catalogue("", more.clone()).spec;
         new
     };
-    assert_eq!(across(&change(&older), Some(&older), &both), []);
-    assert_eq!(across(&change(&younger), Some(&younger), &both).len(), 1);
+    assert_eq!(find_across(&change(&older), Some(&older), &both), []);
+    assert_eq!(
+        find_across(&change(&younger), Some(&younger), &both).len(),
+        1
+    );
     // Of the same age the smaller name wins.
     let twins = facts(vec![older.clone(), twin.clone()]);
-    assert_eq!(across(&change(&twin), Some(&twin), &twins), []);
-    assert_eq!(across(&change(&older), Some(&older), &twins).len(), 1);
+    assert_eq!(find_across(&change(&twin), Some(&twin), &twins), []);
+    assert_eq!(find_across(&change(&older), Some(&older), &twins).len(), 1);
     // The older may keep a duplicate, but not create one.
     let mut before = older.clone();
     before.spec.addons.clear();
-    assert_eq!(across(&change(&before), Some(&before), &both).len(), 1);
+    assert_eq!(find_across(&change(&before), Some(&before), &both).len(), 1);
 }

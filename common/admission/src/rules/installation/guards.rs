@@ -1,8 +1,8 @@
 //! Guards of core installations (semantics 8, 14.1).
 
-use crate::marks::Marks;
-use crate::verdict::Problem;
-use crate::{Facts, Requester};
+use crate::marks::GuardMarks;
+use crate::verdict::AdmissionProblem;
+use crate::{AdmissionFacts, Requester};
 use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_RELEASED, FINALIZER_CORE_GUARD};
 
@@ -10,24 +10,24 @@ use common::api::names::{ANNOTATION_RELEASED, FINALIZER_CORE_GUARD};
 ///
 /// Reads the old object only: the request has no name when many objects are deleted at once.
 #[must_use]
-pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
+pub fn deletion(old: &GuardMarks, facts: &AdmissionFacts) -> Option<AdmissionProblem> {
     if !old.core || is_released(old, facts) {
         return None;
     }
     let name = old.name();
-    Some(Problem::forbidden(
+    Some(AdmissionProblem::forbidden(
         "core-deletion",
         "",
         format!(
             "{name} is a core add-on of this cluster (coreAddon in namespace {}); {}",
             old.namespace(),
-            release_first(old)
+            describe_release(old)
         ),
     ))
 }
 
 /// Returns how to make a core add-on deletable.
-fn release_first(core: &Marks) -> String {
+fn describe_release(core: &GuardMarks) -> String {
     format!(
         "a member of the core group releases it first: \
          kubectl addons core release {} -n {}",
@@ -37,32 +37,32 @@ fn release_first(core: &Marks) -> String {
 }
 
 /// Returns whether a core installation may be deleted.
-fn is_released(marks: &Marks, facts: &Facts) -> bool {
+fn is_released(marks: &GuardMarks, facts: &AdmissionFacts) -> bool {
     marks.is_marked(ANNOTATION_RELEASED) || facts.is_unguarded(marks.namespace())
 }
 
 /// Only the core group and the loop may set coreAddon, and it never becomes false again (semantics 8).
 #[must_use]
 pub fn core_flag(
-    new: &Marks,
-    old: Option<&Marks>,
+    new: &GuardMarks,
+    old: Option<&GuardMarks>,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     let was = old.is_some_and(|old| old.core);
     match (was, new.core) {
         (false, true) if !requester.is_core(&facts.settings) => {
             let groups = facts.settings.core_groups.join(", ");
-            Some(Problem::forbidden(
+            Some(AdmissionProblem::forbidden(
                 "core-flag",
                 "spec.coreAddon",
                 format!("only group {groups} installs core add-ons; leave it false"),
             ))
         }
-        (true, false) => Some(Problem::invalid(
+        (true, false) => Some(AdmissionProblem::invalid(
             "core-flag",
             "spec.coreAddon",
-            format!("true never becomes false; {}", release_first(new)),
+            format!("true never becomes false; {}", describe_release(new)),
         )),
         _ => None,
     }
@@ -72,15 +72,16 @@ pub fn core_flag(
 /// which stays until the release (semantics 14.1).
 #[must_use]
 pub fn guard_finalizer(
-    new: &Marks,
-    old: Option<&Marks>,
+    new: &GuardMarks,
+    old: Option<&GuardMarks>,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     if requester.is_core(&facts.settings) {
         return None;
     }
-    let problem = |message| Problem::forbidden("guard-finalizer", "metadata.finalizers", message);
+    let problem =
+        |message| AdmissionProblem::forbidden("guard-finalizer", "metadata.finalizers", message);
     let core = old.filter(|old| old.core);
     let had = |finalizer: &str| old.is_some_and(|old| old.has_finalizer(finalizer));
     let mut added = new.metadata.finalizers.iter().flatten();
@@ -101,7 +102,7 @@ pub fn guard_finalizer(
         problem(format!(
             "{FINALIZER_CORE_GUARD} holds the core add-on {}; {}",
             core.name(),
-            release_first(core)
+            describe_release(core)
         ))
     })
 }
@@ -110,18 +111,18 @@ pub fn guard_finalizer(
 /// core would release it at once. Only they may remove the mark from a core installation (semantics 14.1).
 #[must_use]
 pub fn release_mark(
-    new: &Marks,
-    old: Option<&Marks>,
+    new: &GuardMarks,
+    old: Option<&GuardMarks>,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     let was = old.is_some_and(|old| old.is_marked(ANNOTATION_RELEASED));
     let is = new.is_marked(ANNOTATION_RELEASED);
     let is_set = is && !was;
     let is_taken = was && !is && new.core;
     ((is_set || is_taken) && !requester.is_core(&facts.settings)).then(|| {
         let groups = facts.settings.core_groups.join(", ");
-        Problem::forbidden(
+        AdmissionProblem::forbidden(
             "release-mark",
             format!("metadata.annotations[{ANNOTATION_RELEASED}]"),
             format!("only group {groups} releases core add-ons"),
@@ -132,7 +133,7 @@ pub fn release_mark(
 /// An installation that becomes core must not carry anything that would remove it at once, whoever set it and when: the mark of a
 /// release, an owner, or a deletion that only a finalizer delays (semantics 14.1).
 #[must_use]
-pub fn planted_before(new: &Marks, old: Option<&Marks>) -> Vec<Problem> {
+pub fn check_becoming_core(new: &GuardMarks, old: Option<&GuardMarks>) -> Vec<AdmissionProblem> {
     let becomes_core = new.core && !old.is_some_and(|old| old.core);
     if !becomes_core {
         return Vec::new();
@@ -154,7 +155,7 @@ pub fn planted_before(new: &Marks, old: Option<&Marks>) -> Vec<Problem> {
             "with the owner a core add-on would be deleted; remove the reference first",
         ),
         (
-            new.is_going(),
+            new.is_being_deleted(),
             "core-flag",
             "metadata.deletionTimestamp".to_owned(),
             "it is being deleted; install the core add-on when it is gone",
@@ -162,7 +163,7 @@ pub fn planted_before(new: &Marks, old: Option<&Marks>) -> Vec<Problem> {
     ];
     let planted = planted.into_iter().filter(|(is_there, ..)| *is_there);
     planted
-        .map(|(_, rule, field, message)| Problem::invalid(rule, field, message))
+        .map(|(_, rule, field, message)| AdmissionProblem::invalid(rule, field, message))
         .collect()
 }
 
@@ -176,8 +177,8 @@ pub fn core_spec(
     new: &AddonInstallation,
     old: &AddonInstallation,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     let is_changed = old.spec.core_addon && new.spec != old.spec;
     is_changed.then(|| core_part("spec", requester, facts))?
 }
@@ -186,20 +187,20 @@ pub fn core_spec(
 /// what is due, and what is checked (semantics 8). Finalizers, owners and the release mark have rules of their own.
 #[must_use]
 pub fn core_metadata(
-    new: &Marks,
-    old: Option<&Marks>,
+    new: &GuardMarks,
+    old: Option<&GuardMarks>,
     requester: &Requester,
-    facts: &Facts,
-) -> Vec<Problem> {
+    facts: &AdmissionFacts,
+) -> Vec<AdmissionProblem> {
     let Some(old) = old.filter(|old| old.core) else {
         return Vec::new();
     };
-    let annotations = |marks: &Marks| {
+    let annotations = |marks: &GuardMarks| {
         let mut all = marks.metadata.annotations.clone().unwrap_or_default();
         all.remove(ANNOTATION_RELEASED);
         all
     };
-    let labels = |marks: &Marks| marks.metadata.labels.clone().unwrap_or_default();
+    let labels = |marks: &GuardMarks| marks.metadata.labels.clone().unwrap_or_default();
     let parts = [
         ("metadata.labels", labels(new) != labels(old)),
         ("metadata.annotations", annotations(new) != annotations(old)),
@@ -211,18 +212,26 @@ pub fn core_metadata(
 }
 
 /// Returns the problem of a changed part of a core installation, unless the requester may change it.
-fn core_part(part: &str, requester: &Requester, facts: &Facts) -> Option<Problem> {
+fn core_part(
+    part: &str,
+    requester: &Requester,
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     (!requester.is_core(&facts.settings)).then(|| {
         let groups = facts.settings.core_groups.join(", ");
         let message = format!("only group {groups} changes core add-ons");
-        Problem::forbidden(CORE_SPEC, part, message)
+        AdmissionProblem::forbidden(CORE_SPEC, part, message)
     })
 }
 
 /// The names of core sets are reserved in every namespace: a record that already has the name would keep the core add-on out (semantics
 /// 14.3).
 #[must_use]
-pub fn reserved_name(new: &Marks, requester: &Requester, facts: &Facts) -> Option<Problem> {
+pub fn reserved_name(
+    new: &GuardMarks,
+    requester: &Requester,
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
     let holder = facts.installations.iter().find(|other| {
         other.is_core
             && other.is_guarded
@@ -235,26 +244,26 @@ pub fn reserved_name(new: &Marks, requester: &Requester, facts: &Facts) -> Optio
             new.name(),
             holder.namespace
         );
-        Problem::forbidden("reserved-name", "metadata.name", message)
+        AdmissionProblem::forbidden("reserved-name", "metadata.name", message)
     })
 }
 
 /// Only the core group may add owners to a core installation: deleting the owner would delete it (semantics 14.1).
 #[must_use]
 pub fn owner_references(
-    new: &Marks,
-    old: Option<&Marks>,
+    new: &GuardMarks,
+    old: Option<&GuardMarks>,
     requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
-    let uids = |marks: &Marks| -> Vec<String> {
+    facts: &AdmissionFacts,
+) -> Option<AdmissionProblem> {
+    let uids = |marks: &GuardMarks| -> Vec<String> {
         let owners = marks.metadata.owner_references.iter().flatten();
         owners.map(|owner| owner.uid.clone()).collect()
     };
     let before = old.map(uids).unwrap_or_default();
     let added = uids(new).iter().any(|uid| !before.contains(uid));
     (new.core && added && !requester.is_core(&facts.settings)).then(|| {
-        Problem::forbidden(
+        AdmissionProblem::forbidden(
             "owner-references",
             "metadata.ownerReferences",
             "a core add-on has no owner: with the owner it would be deleted",

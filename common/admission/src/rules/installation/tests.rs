@@ -6,8 +6,8 @@ use super::*;
 use crate::fixtures::{catalogue, installation, marks, source, texts};
 use common::api::names::ANNOTATION_DEFAULTED;
 use common::catalogue::Catalogue;
-use common::values::defaulted::{Record, defaults, fill};
-use common::values::layers::Values;
+use common::values::defaulted::{DefaultsRecord, defaults, fill_defaults};
+use common::values::layers::LayerValues;
 
 #[test]
 fn names_are_fixed_and_add_on_and_target_stay() {
@@ -59,8 +59,8 @@ fn deleting_a_record_warns_about_objects_that_stay() {
             "status": status,
         });
         let raw = serde_json::value::to_raw_value(&object).unwrap();
-        let marks = Marks::read(&raw).unwrap();
-        orphans(&marks).or_else(|| finished_later(&marks))
+        let marks = GuardMarks::read(&raw).unwrap();
+        warn_orphans(&marks).or_else(|| warn_finished_later(&marks))
     };
     let listed = json!({"inventory": [{"version": "v1", "kind": "ConfigMap", "objects": []}]});
     let text = read(json!({}), listed.clone(), json!([])).unwrap();
@@ -86,7 +86,7 @@ fn deleting_a_record_warns_about_objects_that_stay() {
 }
 
 /// An entry of method go-template with catalogue values, a form and `formOnly`.
-fn entry(form_only: bool) -> Entry {
+fn entry(form_only: bool) -> CatalogueEntry {
     let version = json!({
         "version": "1.0.0",
         "source": source(),
@@ -97,7 +97,7 @@ fn entry(form_only: bool) -> Entry {
         ]},
     });
     let catalogue = catalogue("c", json!([{"name": "a", "versions": [version]}]));
-    Catalogue::of_objects(&[catalogue]).entries.remove(0)
+    Catalogue::from_objects(&[catalogue]).entries.remove(0)
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn values_fit_the_form_and_with_form_only_nothing_else() {
 fn what_was_filled_in_counts_as_the_catalogues() {
     let entry = entry(true);
     let own = json!({"spec": {"host": "h"}});
-    let filled = fill(
+    let filled = fill_defaults(
         own.as_object().unwrap(),
-        &Record::default(),
+        &DefaultsRecord::default(),
         defaults(&entry.version),
     )
     .unwrap();
@@ -180,7 +180,7 @@ fn what_was_filled_in_counts_as_the_catalogues() {
     );
     object.metadata.annotations = filled
         .record
-        .text()
+        .to_annotation()
         .map(|text| [(ANNOTATION_DEFAULTED.to_owned(), text)].into());
     assert_eq!(super::values(&object, &entry), []);
     // A leaf that was edited since then is the user's again.
@@ -193,7 +193,7 @@ fn secrets_are_judged_once_they_are_read() {
     let judged = |form_only: bool, secret: Value| {
         let entry = entry(form_only);
         let mut layers = Layers::new(&entry, json!({}));
-        layers.values_from = vec![Values::of_secret("n", "s", "k", secret)];
+        layers.values_from = vec![LayerValues::from_secret("n", "s", "k", secret)];
         texts(&secret_values(&layers, &entry))
     };
     for (form_only, secret, expected) in [
@@ -252,6 +252,10 @@ fn an_index_is_a_location_without_credentials() {
             found.starts_with(problem.unwrap_or_default()) && !found.contains("geheim"),
             "{found}"
         );
-        assert_eq!(plain_index(&object).is_some(), is_plain, "{index}");
+        assert_eq!(
+            warn_unencrypted_index(&object).is_some(),
+            is_plain,
+            "{index}"
+        );
     }
 }

@@ -9,18 +9,18 @@ use crate::NamespaceFacts;
 use crate::fixtures::{core, core_installation, facts, installation, requester};
 use common::api::names::ANNOTATION_RELEASED;
 
-fn namespace(metadata: Value) -> Marks {
+fn namespace(metadata: Value) -> GuardMarks {
     let mut all = json!({"name": "kubectl-addons", "labels": {LABEL_HOLDS_CORE: "true"}});
     for (key, value) in metadata.as_object().unwrap() {
         all[key] = value.clone();
     }
-    Marks {
+    GuardMarks {
         metadata: serde_json::from_value(all).unwrap(),
-        ..Marks::default()
+        ..GuardMarks::default()
     }
 }
 
-fn holding(names: &[&str]) -> Facts {
+fn holding(names: &[&str]) -> AdmissionFacts {
     let mut facts = facts(vec![]);
     facts.installations = names
         .iter()

@@ -10,7 +10,7 @@ use crate::mutate::defaults;
 use common::api::names::LABEL_DERIVED_FROM;
 use common::catalogue::Catalogue;
 
-fn known() -> Facts {
+fn known() -> AdmissionFacts {
     let narrow = |range: &str, version: &str| json!({"version": version, "source": source(), "constraints": {"k8sVersion": range}});
     facts(vec![
         catalogue(
@@ -30,10 +30,14 @@ fn known() -> Facts {
     ])
 }
 
-fn resolved(reference: Value, namespace: &str, facts: &Facts) -> Result<Option<String>, String> {
+fn resolved(
+    reference: Value,
+    namespace: &str,
+    facts: &AdmissionFacts,
+) -> Result<Option<String>, String> {
     let reference: AddonRef = serde_json::from_value(reference).unwrap();
     match resolve(&reference, namespace, facts) {
-        Ok(choice) => Ok(choice.map(|choice| spelling(&choice.chosen.unwrap().version))),
+        Ok(choice) => Ok(choice.map(|choice| describe_version(&choice.chosen.unwrap().version))),
         Err(problem) => Err(problem.to_string()),
     }
 }
@@ -151,9 +155,9 @@ fn what_is_being_deleted_offers_nothing() {
         Err("spec.addonRef.name: no add-on named metrics-server".to_owned())
     );
     let mut objects = [catalogue("platform", json!([addon("web", &["1.0.0"])]))];
-    assert_eq!(Catalogue::of_objects(&objects).entries.len(), 1);
+    assert_eq!(Catalogue::from_objects(&objects).entries.len(), 1);
     objects[0].metadata.deletion_timestamp = Some(deleted);
-    assert!(Catalogue::of_objects(&objects).entries.is_empty());
+    assert!(Catalogue::from_objects(&objects).entries.is_empty());
 }
 
 #[test]
@@ -335,9 +339,9 @@ fn what_was_installed_before_comes_back_without_its_catalogue() {
     ] {
         let reference: AddonRef = serde_json::from_value(reference).unwrap();
         let problem = resolve(&reference, "kubectl-addons", &facts).unwrap_err();
-        let warning = rolled_back(&reference, Some(&old), &problem);
+        let warning = warn_rolled_back(&reference, Some(&old), &problem);
         assert_eq!(warning.is_some(), expected, "{reference:?}: {warning:?}");
-        assert_eq!(rolled_back(&reference, None, &problem), None);
+        assert_eq!(warn_rolled_back(&reference, None, &problem), None);
     }
     let narrow = json!({"name": "future", "version": "1.0.0"});
     let narrow: AddonRef = serde_json::from_value(narrow).unwrap();
@@ -346,6 +350,6 @@ fn what_was_installed_before_comes_back_without_its_catalogue() {
         "conditions": [], "history": [had("1.0.0", "done")],
     }))
     .unwrap();
-    let warning = rolled_back(&narrow, Some(&old), &problem);
+    let warning = warn_rolled_back(&narrow, Some(&old), &problem);
     assert_eq!(warning, None, "it does not fit");
 }

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::preflight::Constraint;
+use crate::preflight::ReleaseConstraint;
 
 /// An installed add-on.
 fn record(name: &str, version: &str) -> AddonInstallation {
@@ -15,14 +15,18 @@ fn record(name: &str, version: &str) -> AddonInstallation {
 }
 
 /// What was found of it, with what its next version requires.
-fn finding(remedy: Option<Remedy>, verdict: Verdict, requires: &[(&str, &str)]) -> Finding {
+fn finding(
+    remedy: Option<UpgradeRemedy>,
+    verdict: PreflightVerdict,
+    requires: &[(&str, &str)],
+) -> PreflightFinding {
     let requires = requires.iter().map(|(name, version)| Requirement {
         name: (*name).to_owned(),
         version: Some((*version).to_owned()).filter(|it| !it.is_empty()),
     });
-    Finding {
+    PreflightFinding {
         verdict,
-        constraint: Constraint::Allows,
+        constraint: ReleaseConstraint::Allows,
         remedy,
         requires: requires.collect(),
         apis: Vec::new(),
@@ -30,18 +34,18 @@ fn finding(remedy: Option<Remedy>, verdict: Verdict, requires: &[(&str, &str)]) 
     }
 }
 
-fn before(version: &str, requires: &[(&str, &str)]) -> Finding {
-    let remedy = Some(Remedy::Before(version.to_owned()));
-    finding(remedy, Verdict::DoesNotFit, requires)
+fn before(version: &str, requires: &[(&str, &str)]) -> PreflightFinding {
+    let remedy = Some(UpgradeRemedy::Before(version.to_owned()));
+    finding(remedy, PreflightVerdict::DoesNotFit, requires)
 }
 
-fn after(version: &str, requires: &[(&str, &str)]) -> Finding {
-    let remedy = Some(Remedy::After(version.to_owned()));
-    finding(remedy, Verdict::DoesNotFit, requires)
+fn after(version: &str, requires: &[(&str, &str)]) -> PreflightFinding {
+    let remedy = Some(UpgradeRemedy::After(version.to_owned()));
+    finding(remedy, PreflightVerdict::DoesNotFit, requires)
 }
 
 /// The order of some add-ons in version 1.0.0: names before, after, blocked, and what is not met.
-fn ordered(found: &[(&str, Finding)]) -> (String, String, String, Vec<String>) {
+fn ordered(found: &[(&str, PreflightFinding)]) -> (String, String, String, Vec<String>) {
     let records: Vec<_> = found
         .iter()
         .map(|(name, _)| record(name, "1.0.0"))
@@ -51,8 +55,8 @@ fn ordered(found: &[(&str, Finding)]) -> (String, String, String, Vec<String>) {
         .zip(found.iter().map(|(_, one)| one))
         .collect();
     let all: Vec<_> = records.iter().collect();
-    let order = order(&found, &all, "kubectl-addons");
-    let names = |upgrades: &[Upgrade]| {
+    let order = upgrade_order(&found, &all, "kubectl-addons");
+    let names = |upgrades: &[AddonUpgrade]| {
         let names = upgrades
             .iter()
             .map(|upgrade| upgrade.installation.name.as_str());
@@ -73,14 +77,14 @@ fn what_is_required_comes_first_on_each_side_of_the_cluster() {
         ("app", before("2.0.0", &[("db", ""), ("fits", "1.0.0")])),
         ("db", before("2.0.0", &[("disk", ">=1.0.0")])),
         ("disk", before("1.5.0", &[])),
-        ("fits", finding(None, Verdict::Fits, &[])),
+        ("fits", finding(None, PreflightVerdict::Fits, &[])),
         (
             "late",
             after("3.0.0", &[("later", ">=3.0.0"), ("db", ">=2.0.0")]),
         ),
         ("later", after("3.1.0", &[])),
-        ("never", finding(None, Verdict::DoesNotFit, &[])),
-        ("unread", finding(None, Verdict::Unknown, &[])),
+        ("never", finding(None, PreflightVerdict::DoesNotFit, &[])),
+        ("unread", finding(None, PreflightVerdict::Unknown, &[])),
     ];
     let expected = ("disk db app", "later late", "never");
     let (before, after, blocked, unmet) = ordered(&found);
@@ -92,7 +96,7 @@ fn what_is_required_comes_first_on_each_side_of_the_cluster() {
 fn what_nothing_meets_is_said() {
     let (_, _, _, unmet) = ordered(&[
         ("app", before("2.0.0", &[("db", ">=2.0.0")])),
-        ("db", finding(None, Verdict::Fits, &[])),
+        ("db", finding(None, PreflightVerdict::Fits, &[])),
     ]);
     let [unmet] = unmet.try_into().unwrap();
     assert!(

@@ -27,13 +27,13 @@ fn configuration(fields: Value) -> Value {
 /// What is wrong with it where this answers.
 fn troubles_with(configuration: &Value, backend: Backend) -> Vec<WebhookTrouble> {
     let backends = BTreeMap::from([("shop/guard".to_owned(), backend)]);
-    let found = judge(configuration, &system(), &backends, &Owners::default());
+    let found = find_webhook_risks(configuration, &system(), &backends, &OwnerIndex::default());
     found.into_iter().map(|risk| risk.trouble).collect()
 }
 
 #[test]
 fn rules_and_selectors_decide_what_is_covered() {
-    use Needed::{Leases, Nodes, Pods};
+    use UpgradeWrite::{Leases, Nodes, Pods};
     let elsewhere = json!({"matchExpressions": [
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [KUBE_SYSTEM]}]});
     let labelled = json!({"matchLabels": {"team": "a"}});
@@ -80,7 +80,7 @@ fn rules_and_selectors_decide_what_is_covered() {
         ),
     ] {
         let webhook = configuration(fields)["webhooks"][0].clone();
-        assert_eq!(covers(&webhook, &system()), expected, "{webhook}");
+        assert_eq!(blocked_writes(&webhook, &system()), expected, "{webhook}");
     }
     for (field, value, expected) in [
         ("scope", json!("Namespaced"), vec![Pods, Leases]),
@@ -90,7 +90,7 @@ fn rules_and_selectors_decide_what_is_covered() {
         let mut rule = rule("*", "*");
         rule[field] = value;
         let webhook = json!({"rules": [rule]});
-        assert_eq!(covers(&webhook, &system()), expected, "{webhook}");
+        assert_eq!(blocked_writes(&webhook, &system()), expected, "{webhook}");
     }
 }
 
@@ -138,5 +138,5 @@ fn only_services_that_matter_are_asked_for() {
         "clientConfig": {"service": {"namespace": "shop", "name": "maps"}}}));
     let all = [of_pods.clone(), of_maps, of_pods];
     let expected = [("shop".to_owned(), "guard".to_owned())];
-    assert_eq!(called(&all, &system()), expected);
+    assert_eq!(called_services(&all, &system()), expected);
 }

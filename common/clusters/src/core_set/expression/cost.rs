@@ -11,7 +11,7 @@ use kube_cel::cel::common::ast::{
 use super::{COMPREHENSIONS, ExpressionError, LABELS, TEXT, is_fact};
 
 /// The bytes or elements that one step reads or writes.
-const LOOKED_AT: u64 = 8;
+const ELEMENTS_PER_STEP: u64 = 8;
 /// The longest key or value of a label.
 const LABEL: u64 = 317;
 /// The steps for compiling a regular expression, which happens at each evaluation: for an ordinary one, and for one that repeats parts by
@@ -41,7 +41,7 @@ const SCALAR: [&str; 13] = [
 
 /// An upper bound of the size of a value.
 #[derive(Clone, Debug)]
-struct Size {
+struct ValueSize {
     /// The elements of a list or a map, the bytes of a text, or 1 for anything else.
     length: u64,
     /// The largest element of a list or a map.
@@ -49,20 +49,20 @@ struct Size {
 }
 
 /// The steps, and the size of the value.
-type Cost = (u64, Size);
+type ExpressionCost = (u64, ValueSize);
 /// The variables of the comprehensions around an expression.
-type Scope<'a> = Vec<(&'a str, Size)>;
+type VariableScope<'a> = Vec<(&'a str, ValueSize)>;
 
 /// Returns the most steps of a condition, and checks that it reads only facts.
 ///
 /// # Errors
 /// [`ExpressionError::NoSuchFact`], [`ExpressionError::TooExpensive`].
-pub(super) fn steps(condition: &Expr) -> Result<u64, ExpressionError> {
-    let (steps, _) = of(condition, &mut Vec::new())?;
+pub(super) fn count_steps(condition: &Expr) -> Result<u64, ExpressionError> {
+    let (steps, _) = expression_cost(condition, &mut Vec::new())?;
     Ok(steps)
 }
 
-impl Size {
+impl ValueSize {
     fn flat(length: u64) -> Self {
         Self {
             length,
@@ -92,21 +92,21 @@ impl Size {
     }
 
     /// Returns the size of two values joined, with elements as large as those of the larger one.
-    fn joined(self, other: Self) -> Self {
+    fn join_with(self, other: Self) -> Self {
         let length = self.length.saturating_add(other.length);
         Self {
             length,
-            ..self.larger(other)
+            ..self.max_with(other)
         }
     }
 
     /// Returns a size that covers both values.
-    fn larger(self, other: Self) -> Self {
+    fn max_with(self, other: Self) -> Self {
         let element = match (self.element, other.element) {
             (None, None) => None,
-            (Some(one), Some(another)) => Some(one.larger(*another)),
-            (Some(one), None) => Some(one.larger(Self::flat(other.length))),
-            (None, Some(another)) => Some(another.larger(Self::flat(self.length))),
+            (Some(one), Some(another)) => Some(one.max_with(*another)),
+            (Some(one), None) => Some(one.max_with(Self::flat(other.length))),
+            (None, Some(another)) => Some(another.max_with(Self::flat(self.length))),
         };
         Self {
             length: self.length.max(other.length),
@@ -115,29 +115,34 @@ impl Size {
     }
 }
 
-fn of<'a>(expression: &'a Expr, scope: &mut Scope<'a>) -> Result<Cost, ExpressionError> {
+fn expression_cost<'a>(
+    expression: &'a Expr,
+    scope: &mut VariableScope<'a>,
+) -> Result<ExpressionCost, ExpressionError> {
     match expression {
-        Expr::Literal(LiteralValue::String(text)) => Ok((1, Size::flat(count(text.inner().len())))),
-        Expr::Literal(LiteralValue::Bytes(bytes)) => {
-            Ok((1, Size::flat(count(bytes.inner().len()))))
+        Expr::Literal(LiteralValue::String(text)) => {
+            Ok((1, ValueSize::flat(count(text.inner().len()))))
         }
-        Expr::Unspecified | Expr::Literal(_) => Ok((1, Size::flat(1))),
-        Expr::Ident(name) => Ok((1, of_variable(name, scope)?)),
+        Expr::Literal(LiteralValue::Bytes(bytes)) => {
+            Ok((1, ValueSize::flat(count(bytes.inner().len()))))
+        }
+        Expr::Unspecified | Expr::Literal(_) => Ok((1, ValueSize::flat(1))),
+        Expr::Ident(name) => Ok((1, variable_size(name, scope)?)),
         Expr::Select(select) => {
-            let (steps, operand) = of(&select.operand.expr, scope)?;
+            let (steps, operand) = expression_cost(&select.operand.expr, scope)?;
             Ok((steps.saturating_add(1), operand.element()))
         }
-        Expr::Call(call) => of_call(call, scope),
-        Expr::List(list) => of_elements(list.elements.iter().map(|part| &part.expr), scope),
+        Expr::Call(call) => call_cost(call, scope),
+        Expr::List(list) => elements_cost(list.elements.iter().map(|part| &part.expr), scope),
         Expr::Map(map) => {
             let entries = map.entries.iter();
-            of_elements(entries.flat_map(|entry| parts(&entry.expr)), scope)
+            elements_cost(entries.flat_map(|entry| parts(&entry.expr)), scope)
         }
         Expr::Struct(fields) => {
             let entries = fields.entries.iter();
-            of_elements(entries.flat_map(|entry| parts(&entry.expr)), scope)
+            elements_cost(entries.flat_map(|entry| parts(&entry.expr)), scope)
         }
-        Expr::Comprehension(comprehension) => of_comprehension(comprehension, scope),
+        Expr::Comprehension(comprehension) => comprehension_cost(comprehension, scope),
     }
 }
 
@@ -154,69 +159,75 @@ fn parts(entry: &EntryExpr) -> impl Iterator<Item = &Expr> {
     key.into_iter().chain([value]).map(|part| &part.expr)
 }
 
-fn of_variable(name: &str, scope: &Scope<'_>) -> Result<Size, ExpressionError> {
+fn variable_size(name: &str, scope: &VariableScope<'_>) -> Result<ValueSize, ExpressionError> {
     let bound = scope.iter().rev().find(|(other, _)| *other == name);
     match (bound, name) {
         (Some((_, size)), _) => Ok(size.clone()),
-        (None, "labels") => Ok(Size::list(LABELS, Size::flat(LABEL))),
-        (None, fact) if is_fact(fact) => Ok(Size::flat(TEXT)),
+        (None, "labels") => Ok(ValueSize::list(LABELS, ValueSize::flat(LABEL))),
+        (None, fact) if is_fact(fact) => Ok(ValueSize::flat(TEXT)),
         (None, other) => Err(ExpressionError::NoSuchFact {
             name: other.to_owned(),
         }),
     }
 }
 
-fn of_elements<'a>(
+fn elements_cost<'a>(
     elements: impl Iterator<Item = &'a Expr>,
-    scope: &mut Scope<'a>,
-) -> Result<Cost, ExpressionError> {
-    let (mut steps, mut size) = (1_u64, Size::list(0, Size::flat(0)));
+    scope: &mut VariableScope<'a>,
+) -> Result<ExpressionCost, ExpressionError> {
+    let (mut steps, mut size) = (1_u64, ValueSize::list(0, ValueSize::flat(0)));
     for element in elements {
-        let (more, element) = of(element, scope)?;
+        let (more, element) = expression_cost(element, scope)?;
         steps = steps.saturating_add(more);
-        size = size.joined(Size::list(1, element));
+        size = size.join_with(ValueSize::list(1, element));
     }
-    Ok((steps.saturating_add(size.weight() / LOOKED_AT), size))
+    Ok((
+        steps.saturating_add(size.weight() / ELEMENTS_PER_STEP),
+        size,
+    ))
 }
 
-fn of_call<'a>(call: &'a CallExpr, scope: &mut Scope<'a>) -> Result<Cost, ExpressionError> {
+fn call_cost<'a>(
+    call: &'a CallExpr,
+    scope: &mut VariableScope<'a>,
+) -> Result<ExpressionCost, ExpressionError> {
     let (mut steps, mut sizes) = (1_u64, Vec::new());
     for part in call.target.as_deref().into_iter().chain(&call.args) {
-        let (more, size) = of(&part.expr, scope)?;
+        let (more, size) = expression_cost(&part.expr, scope)?;
         steps = steps.saturating_add(more);
         sizes.push(size);
     }
-    let sum = |all: u64, size: &Size| all.saturating_add(size.weight());
-    let product = |all: u64, size: &Size| all.saturating_mul(size.weight().saturating_add(1));
+    let sum = |all: u64, size: &ValueSize| all.saturating_add(size.weight());
+    let product = |all: u64, size: &ValueSize| all.saturating_mul(size.weight().saturating_add(1));
     let read = sizes.iter().fold(0, sum);
     let name = call.func_name.as_str();
     let is_operator = name.starts_with(|first: char| !first.is_ascii_alphabetic());
     let (looked_at, size) = match name {
-        operators::ADD => (read, sizes.into_iter().reduce(Size::joined)),
-        operators::CONDITIONAL => (0, sizes.into_iter().skip(1).reduce(Size::larger)),
+        operators::ADD => (read, sizes.into_iter().reduce(ValueSize::join_with)),
+        operators::CONDITIONAL => (0, sizes.into_iter().skip(1).reduce(ValueSize::max_with)),
         operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => {
-            (0, sizes.first().map(Size::element))
+            (0, sizes.first().map(ValueSize::element))
         }
         // Its length is the value of a number, which can be any.
         "lists.range" | "range" => (u64::MAX, None),
         _ if MULTIPLYING.contains(&name) => {
             let written = sizes.iter().fold(1, product);
-            (written, Some(Size::flat(written)))
+            (written, Some(ValueSize::flat(written)))
         }
         _ if is_operator || SCALAR.contains(&name) => (read, None),
         // No other function writes more than it reads.
-        _ => (read, Some(Size::flat(read))),
+        _ => (read, Some(ValueSize::flat(read))),
     };
     if PATTERNS.contains(&name) {
-        let is_usual = call.args.iter().all(|part| is_usual(&part.expr));
+        let is_usual = call.args.iter().all(|part| is_simple_pattern(&part.expr));
         steps = steps.saturating_add(if is_usual { PATTERN } else { LARGE_PATTERN });
     }
-    let size = size.unwrap_or_else(|| Size::flat(1));
-    Ok((steps.saturating_add(looked_at / LOOKED_AT), size))
+    let size = size.unwrap_or_else(|| ValueSize::flat(1));
+    Ok((steps.saturating_add(looked_at / ELEMENTS_PER_STEP), size))
 }
 
 /// Returns whether an argument is a number, or a text that repeats nothing by a number.
-fn is_usual(argument: &Expr) -> bool {
+fn is_simple_pattern(argument: &Expr) -> bool {
     match argument {
         Expr::Literal(LiteralValue::String(text)) => !text.inner().contains('{'),
         Expr::Literal(_) => true,
@@ -224,12 +235,12 @@ fn is_usual(argument: &Expr) -> bool {
     }
 }
 
-fn of_comprehension<'a>(
+fn comprehension_cost<'a>(
     one: &'a ComprehensionExpr,
-    scope: &mut Scope<'a>,
-) -> Result<Cost, ExpressionError> {
-    let (of_range, range) = of(&one.iter_range.expr, scope)?;
-    let (of_start, start) = of(&one.accu_init.expr, scope)?;
+    scope: &mut VariableScope<'a>,
+) -> Result<ExpressionCost, ExpressionError> {
+    let (of_range, range) = expression_cost(&one.iter_range.expr, scope)?;
+    let (of_start, start) = expression_cost(&one.accu_init.expr, scope)?;
     // Each comprehension has a result variable of this name.
     let around = scope.iter().filter(|(name, _)| *name == one.accu_var);
     if around.count() >= COMPREHENSIONS {
@@ -241,21 +252,21 @@ fn of_comprehension<'a>(
     scope.extend(variables.map(|name| (name.as_str(), range.element())));
     scope.push((one.accu_var.as_str(), start.clone()));
     // No macro lets a condition name the result, so each element adds as much to it as the first one does.
-    let (_, first) = of(&one.loop_step.expr, scope)?;
+    let (_, first) = expression_cost(&one.loop_step.expr, scope)?;
     let added = first.length.saturating_sub(start.length);
     let length = added
         .saturating_mul(range.length)
         .saturating_add(start.length);
-    let end = Size {
+    let end = ValueSize {
         length,
-        ..first.larger(start)
+        ..first.max_with(start)
     };
     if let Some((_, result)) = scope.last_mut() {
         *result = end;
     }
-    let (of_condition, _) = of(&one.loop_cond.expr, scope)?;
-    let (of_step, _) = of(&one.loop_step.expr, scope)?;
-    let (of_result, size) = of(&one.result.expr, scope)?;
+    let (of_condition, _) = expression_cost(&one.loop_cond.expr, scope)?;
+    let (of_step, _) = expression_cost(&one.loop_step.expr, scope)?;
+    let (of_result, size) = expression_cost(&one.result.expr, scope)?;
     scope.truncate(before);
     let each = of_condition.saturating_add(of_step);
     let steps = [of_range, of_start, of_result]

@@ -6,9 +6,9 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn rollout(canaries: usize, max_unavailable: &str) -> Waves {
-    Waves {
-        rollout: Rollout {
+fn rollout(canaries: usize, max_unavailable: &str) -> CoreRollout {
+    CoreRollout {
+        rollout: RolloutSettings {
             canaries,
             max_unavailable: max_unavailable.parse().ok(),
             soak: Duration::from_secs(SOAK),
@@ -18,19 +18,19 @@ fn rollout(canaries: usize, max_unavailable: &str) -> Waves {
 }
 
 /// One letter a cluster, called `a`, `b` and so on: `D` due, `U` unknown, `n` not ready, `r` ready since second 100.
-fn clusters(letters: &str) -> BTreeMap<String, Standing> {
+fn clusters(letters: &str) -> BTreeMap<String, CoreSetStanding> {
     let standing = |letter| match letter {
-        'D' => Standing::Due,
-        'U' => Standing::Unknown,
-        'n' => Standing::Followed(None),
-        _ => Standing::Followed(Some(at(100))),
+        'D' => CoreSetStanding::Due,
+        'U' => CoreSetStanding::Unknown,
+        'n' => CoreSetStanding::Followed(None),
+        _ => CoreSetStanding::Followed(Some(at(100))),
     };
     let names = ('a'..='z').map(|name| name.to_string());
     names.zip(letters.chars().map(standing)).collect()
 }
 
 /// `a@100 b@130 | c d`: what was begun when, and what waits.
-fn words(progress: &Progress) -> String {
+fn words(progress: &RolloutProgress) -> String {
     let begun = progress.begun.iter();
     let begun: Vec<_> = begun
         .map(|(name, at)| format!("{name}@{}", at.as_second()))
@@ -39,13 +39,13 @@ fn words(progress: &Progress) -> String {
     format!("{} | {}", begun.join(" "), waiting.join(" "))
 }
 
-fn read(of: &str, words: &str) -> Progress {
+fn read(of: &str, words: &str) -> RolloutProgress {
     let (begun, waiting) = words.split_once('|').unwrap();
     let begun = begun.split_whitespace().map(|one| {
         let (name, second) = one.split_once('@').unwrap();
         (name.to_owned(), at(second.parse().unwrap()))
     });
-    Progress {
+    RolloutProgress {
         of: of.to_owned(),
         begun: begun.collect(),
         waiting: waiting.split_whitespace().map(str::to_owned).collect(),
@@ -53,11 +53,13 @@ fn read(of: &str, words: &str) -> Progress {
     }
 }
 
-fn gate_words(gate: Option<&Gate>) -> String {
+fn gate_words(gate: Option<&RolloutGate>) -> String {
     match gate {
         None => String::new(),
-        Some(Gate::NotReady(namespace)) => format!("{namespace} not ready"),
-        Some(Gate::Soaking { namespace, left }) => format!("{namespace} {}s", left.as_secs()),
+        Some(RolloutGate::NotReady(namespace)) => format!("{namespace} not ready"),
+        Some(RolloutGate::Soaking { namespace, left }) => {
+            format!("{namespace} {}s", left.as_secs())
+        }
     }
 }
 
@@ -162,12 +164,12 @@ fn waves_follow_each_other_as_clusters_get_ready() {
     let one_then_two = rollout(1, "2");
     for (before, of, standings, second, after, gate) in TURNS {
         let stored = read(if of == "now" { "now" } else { "before" }, before);
-        let (next, waits) = stored.next("now", &clusters(standings), &one_then_two, at(second));
+        let (next, waits) = stored.advance("now", &clusters(standings), &one_then_two, at(second));
         let found = (words(&next), gate_words(waits.as_ref()));
         let shown = format!("{before} {of} {standings} {second}");
         assert_eq!(found, (after.to_owned(), gate.to_owned()), "{shown}");
         // Whoever looks again at once finds the same: a leader that starts again goes on from there.
-        let (again, _) = next.next("now", &clusters(standings), &one_then_two, at(second));
+        let (again, _) = next.advance("now", &clusters(standings), &one_then_two, at(second));
         assert_eq!(words(&again), words(&next), "{shown}");
     }
 }
@@ -180,7 +182,7 @@ fn what_keeps_no_one_is_not_stored() {
         ("a@100 | b", "a@100 | b", false),
         ("a@100 | b", "a@100 b@200 | ", true),
     ] {
-        let found = read("now", next).is_news(&read("now", stored));
+        let found = read("now", next).needs_storing(&read("now", stored));
         assert_eq!(found, expected, "{stored} {next}");
     }
 }
@@ -189,15 +191,15 @@ fn what_keeps_no_one_is_not_stored() {
 fn every_cluster_has_its_turn() {
     let everything = "D".repeat(23);
     let mut standings = clusters(&everything);
-    let mut progress = Progress::default();
+    let mut progress = RolloutProgress::default();
     let mut sizes = Vec::new();
     for step in 1..100 {
         let now = at(step * 1000);
-        let (next, gate) = progress.next("now", &standings, &DEFAULT, now);
+        let (next, gate) = progress.advance("now", &standings, &DEFAULT, now);
         let new = next.begun.len() - progress.begun.len();
         sizes.push(new);
         for namespace in next.begun.keys() {
-            standings.insert(namespace.clone(), Standing::Followed(Some(now)));
+            standings.insert(namespace.clone(), CoreSetStanding::Followed(Some(now)));
         }
         progress = next;
         if gate.is_none() {
@@ -227,7 +229,7 @@ fn a_cluster_that_never_gets_ready_gives_way_to_another_one() {
         ),
     ] {
         let stored = read("now", before);
-        let (next, waits) = stored.next("now", &clusters(standings), &waves, at(second));
+        let (next, waits) = stored.advance("now", &clusters(standings), &waves, at(second));
         let found = (words(&next), gate_words(waits.as_ref()));
         assert_eq!(
             found,
@@ -239,11 +241,11 @@ fn a_cluster_that_never_gets_ready_gives_way_to_another_one() {
 
 #[test]
 fn a_change_begins_where_it_is_said_to() {
-    let waves = Waves {
+    let waves = CoreRollout {
         first: vec!["z".to_owned(), "c".to_owned()],
         ..rollout(1, "2")
     };
-    let (next, _) = Progress::default().next("now", &clusters("DDDD"), &waves, at(100));
+    let (next, _) = RolloutProgress::default().advance("now", &clusters("DDDD"), &waves, at(100));
     assert_eq!(words(&next), "c@100 | a b d");
 }
 
@@ -289,22 +291,26 @@ fn ready_is_what_runs_as_its_record_asks_for() {
 fn a_cluster_whose_objects_were_not_ready_has_to_stay_ready_anew() {
     let rollout = rollout(1, "2");
     let mut stored = read("now", "a@90 | b c d");
-    let (next, _) = stored.next("now", &clusters("rDDD"), &rollout, at(160));
-    assert!(next.promotes(&stored), "b is begun: {}", words(&next));
+    let (next, _) = stored.advance("now", &clusters("rDDD"), &rollout, at(160));
+    assert!(
+        next.begins_next_wave(&stored),
+        "b is begun: {}",
+        words(&next)
+    );
     // It was looked at, and was not: that is noted, though not each time.
     for (second, noted) in [(160, 160), (170, 160), (190, 190)] {
-        stored.doubt("a", at(second));
+        stored.restart_soak("a", at(second));
         assert_eq!(stored.unready["a"], at(noted), "{second}");
     }
-    let unready = stored.next("now", &clusters("nDDD"), &rollout, at(190));
+    let unready = stored.advance("now", &clusters("nDDD"), &rollout, at(190));
     assert_eq!(gate_words(unready.1.as_ref()), "a not ready");
-    assert!(!unready.0.promotes(&stored));
-    let (next, gate) = stored.next("now", &clusters("rDDD"), &rollout, at(200));
+    assert!(!unready.0.begins_next_wave(&stored));
+    let (next, gate) = stored.advance("now", &clusters("rDDD"), &rollout, at(200));
     assert_eq!(gate_words(gate.as_ref()), "a 50s");
-    assert!(!next.promotes(&stored), "{}", words(&next));
-    let (next, _) = stored.next("now", &clusters("rDDD"), &rollout, at(250));
-    assert!(next.promotes(&stored));
+    assert!(!next.begins_next_wave(&stored), "{}", words(&next));
+    let (next, _) = stored.advance("now", &clusters("rDDD"), &rollout, at(250));
+    assert!(next.begins_next_wave(&stored));
     // The first wave waits for none, and what was noted of another change is over.
-    let (next, _) = stored.next("other", &clusters("DDDD"), &rollout, at(260));
-    assert!(!next.promotes(&stored) && next.unready.is_empty());
+    let (next, _) = stored.advance("other", &clusters("DDDD"), &rollout, at(260));
+    assert!(!next.begins_next_wave(&stored) && next.unready.is_empty());
 }

@@ -1,7 +1,7 @@
 //! Objects that are recreated.
 
 use super::*;
-use addons_plan::changes::Remedy;
+use addons_plan::changes::RefusalRemedy;
 
 fn allowed(kind: &str) -> Step {
     let mut step = super::step(kind, Action::Update);
@@ -9,21 +9,21 @@ fn allowed(kind: &str) -> Step {
     step
 }
 
-fn immutable() -> Reply {
+fn immutable() -> FakeReply {
     let cause = json!({"reason": "FieldValueInvalid", "field": "spec.selector",
         "message": "Invalid value: {\"matchLabels\":{}}: field is immutable"});
     refusal(422, "Invalid", "…", &[cause])
 }
 
-fn exists() -> Reply {
+fn exists() -> FakeReply {
     failure(409, "already exists")
 }
 
-fn deleted() -> Reply {
+fn deleted() -> FakeReply {
     answer(200, json!({"kind": "Status", "status": "Success"}))
 }
 
-fn none() -> Reply {
+fn none() -> FakeReply {
     answer(
         200,
         json!({"metadata": {"resourceVersion": "9"}, "items": []}),
@@ -44,7 +44,7 @@ async fn deleted_by_its_uid_waited_for_and_created() {
     let mut applier = applier();
     applier.deadline = Instant::now() + Duration::from_secs(60);
     let step = allowed("ConfigMap");
-    let outcome = applier.step(&cluster, &step).await;
+    let outcome = applier.apply_step(&cluster, &step).await;
     assert!(outcome.result.unwrap().created && outcome.recreated);
     let lines = asked.lines();
     let methods: Vec<_> = lines
@@ -99,10 +99,10 @@ async fn not_where_it_is_not_allowed_or_not_ours_or_could_not_be_made() {
 #[tokio::test]
 async fn what_cannot_change_can_be_recreated_unless_it_holds_data() {
     for (kind, remedy, replies) in [
-        ("Deployment", Remedy::Recreate, vec![immutable()]),
+        ("Deployment", RefusalRemedy::Recreate, vec![immutable()]),
         (
             "PersistentVolumeClaim",
-            Remedy::ByHand,
+            RefusalRemedy::ByHand,
             vec![missing(), immutable()],
         ),
     ] {
@@ -131,7 +131,11 @@ async fn a_creation_that_fails_says_that_the_object_is_gone() {
     let mut applier = applier();
     applier.deadline = Instant::now() + Duration::from_secs(60);
     let step = allowed("ConfigMap");
-    let error = applier.step(&cluster, &step).await.result.unwrap_err();
+    let error = applier
+        .apply_step(&cluster, &step)
+        .await
+        .result
+        .unwrap_err();
     assert!(matches!(error, EngineError::Denied { .. }), "{error:?}");
     let error = error.to_string();
     assert!(

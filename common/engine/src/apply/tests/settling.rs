@@ -1,12 +1,12 @@
 //! Fields that others hold, and entries of managedFields that prevent an apply.
 
 use super::*;
-use addons_plan::changes::Remedy;
+use addons_plan::changes::RefusalRemedy;
 use addons_plan::conflicts::{Conflict, FieldRule};
-use common::api::installation::Conflicts;
+use common::api::installation::ConflictPolicy;
 
 /// A Deployment that wants two replicas and the image web:2.
-fn deployment(conflicts: Conflicts) -> Step {
+fn deployment(conflicts: ConflictPolicy) -> Step {
     let mut step = super::step("Deployment", Action::Update);
     step.target.key.group = "apps".into();
     step.object = Arc::new(json!({
@@ -18,7 +18,7 @@ fn deployment(conflicts: Conflicts) -> Step {
     step
 }
 
-fn conflict(fields: &[(&str, &str)]) -> Reply {
+fn conflict(fields: &[(&str, &str)]) -> FakeReply {
     let causes: Vec<_> = fields
         .iter()
         .map(|(field, manager)| {
@@ -37,7 +37,7 @@ const REPLICAS: (&str, &str) = (
     "\"kube-controller-manager\" with subresource \"scale\" using apps/v1",
 );
 
-fn theirs() -> Reply {
+fn theirs() -> FakeReply {
     answer(
         200,
         json!({
@@ -51,8 +51,8 @@ fn theirs() -> Reply {
 }
 
 struct Ran {
-    result: Result<Answer, String>,
-    remedy: Option<Remedy>,
+    result: Result<ApplyAnswer, String>,
+    remedy: Option<RefusalRemedy>,
     asked: Vec<String>,
     bodies: Vec<serde_json::Value>,
     settled: Vec<String>,
@@ -60,10 +60,10 @@ struct Ran {
 }
 
 /// The live object is read first; here it makes no difference, and the read is not part of the result.
-async fn run(step: &Step, replies: Vec<Reply>) -> Ran {
+async fn run(step: &Step, replies: Vec<FakeReply>) -> Ran {
     let replies = [vec![missing()], replies].concat();
     let (cluster, asked) = fake::cluster(replies);
-    let outcome = applier().step(&cluster, step).await;
+    let outcome = applier().apply_step(&cluster, step).await;
     let path = "/api/v1/namespaces/web/deployments/a";
     let lines = asked.lines();
     assert!(lines[0].starts_with("GET "), "{lines:?}");
@@ -96,7 +96,7 @@ async fn run(step: &Step, replies: Vec<Reply>) -> Ran {
 
 #[tokio::test]
 async fn what_is_taken_is_read_first_and_taken_from_that_version_only() {
-    let step = deployment(Conflicts::Take);
+    let step = deployment(ConflictPolicy::Take);
     let modified = || failure(409, "the object has been modified");
     let done = || answer(200, live("ours"));
     let ran = run(
@@ -123,7 +123,7 @@ async fn what_is_taken_is_read_first_and_taken_from_that_version_only() {
 
 #[tokio::test]
 async fn what_is_left_is_not_sent() {
-    let mut step = deployment(Conflicts::Yield);
+    let mut step = deployment(ConflictPolicy::Yield);
     let done = || answer(200, live("ours"));
     let other = (".spec.containers[name=\"main\"].name", IMAGE.1);
     let ran = run(
@@ -164,7 +164,7 @@ async fn what_is_left_is_not_sent() {
     step.policy = Policy {
         fields: vec![FieldRule {
             field: "spec.containers".into(),
-            conflicts: Conflicts::Yield,
+            conflicts: ConflictPolicy::Yield,
         }],
         ..Policy::default()
     };
@@ -181,7 +181,7 @@ async fn what_is_left_is_not_sent() {
 #[tokio::test]
 async fn a_refusal_names_field_manager_time_both_values_and_a_remedy() {
     let ran = run(
-        &deployment(Conflicts::Fail),
+        &deployment(ConflictPolicy::Fail),
         vec![conflict(&[IMAGE]), theirs()],
     )
     .await;
@@ -191,7 +191,7 @@ async fn a_refusal_names_field_manager_time_both_values_and_a_remedy() {
         "web/Deployment a: a field belongs to another manager\n    \
          spec.containers[name=\"main\"].image: \"web:9\", kubectl-set since 2026-11-21T12:34:56Z; wanted \"web:2\""
     );
-    assert_eq!(ran.remedy, Some(Remedy::TakeOrYield));
+    assert_eq!(ran.remedy, Some(RefusalRemedy::TakeOrYield));
 }
 
 /// Semantics 12: replicas under a HorizontalPodAutoscaler always yield; the plan says whether there is one.
@@ -199,7 +199,7 @@ async fn a_refusal_names_field_manager_time_both_values_and_a_remedy() {
 async fn replicas_are_the_autoscalers() {
     for (autoscaler, settled) in [(Some("auto"), "left"), (None, "taken")] {
         let done = answer(200, live("ours"));
-        let mut step = deployment(Conflicts::Take);
+        let mut step = deployment(ConflictPolicy::Take);
         step.policy.autoscaler = autoscaler.map(str::to_owned);
         let ran = run(&step, vec![conflict(&[REPLICAS]), theirs(), done]).await;
         assert!(ran.result.is_ok(), "{:?}", ran.result);
@@ -210,7 +210,7 @@ async fn replicas_are_the_autoscalers() {
     }
 }
 
-fn managed(entries: serde_json::Value) -> Reply {
+fn managed(entries: serde_json::Value) -> FakeReply {
     answer(
         200,
         json!({"metadata": {"uid": "u", "resourceVersion": "8", "managedFields": entries}}),
@@ -231,7 +231,7 @@ async fn fields_of_client_side_apply_become_ours_where_all_is_taken() {
         managed(json!(null)),
         done(),
     ];
-    let ran = run(&deployment(Conflicts::Take), replies).await;
+    let ran = run(&deployment(ConflictPolicy::Take), replies).await;
     assert!(ran.result.is_ok(), "{:?}", ran.result);
     let wanted = [
         "PATCH ?apply",
@@ -247,7 +247,11 @@ async fn fields_of_client_side_apply_become_ours_where_all_is_taken() {
     assert_eq!(ran.bodies[2][1]["value"], "8");
     assert_eq!(ran.warnings, 1);
 
-    let ran = run(&deployment(Conflicts::Yield), vec![managed(client_side())]).await;
+    let ran = run(
+        &deployment(ConflictPolicy::Yield),
+        vec![managed(client_side())],
+    )
+    .await;
     assert_eq!((ran.result.is_ok(), ran.asked.len()), (true, 1));
 }
 
@@ -268,7 +272,7 @@ async fn a_write_whose_answer_was_lost_is_not_nothing() {
         ours(),
         ours(),
     ];
-    let ran = run(&deployment(Conflicts::Take), replies).await;
+    let ran = run(&deployment(ConflictPolicy::Take), replies).await;
     assert!(ran.result.is_ok(), "{:?}", ran.result);
     let rewrite = "PATCH ?fieldManager=kubectl-addons.ours";
     assert_eq!(
@@ -283,7 +287,7 @@ async fn a_write_whose_answer_was_lost_is_not_nothing() {
         modified(),
         answer(200, live("ours")),
     ];
-    let ran = run(&deployment(Conflicts::Take), replies).await;
+    let ran = run(&deployment(ConflictPolicy::Take), replies).await;
     assert!(ran.result.is_ok(), "{:?}", ran.result);
     let forced = "PATCH ?apply&force=true";
     assert_eq!(ran.asked, ["PATCH ?apply", "GET ", forced, "PATCH ?apply"]);
@@ -297,7 +301,7 @@ async fn a_write_whose_answer_was_lost_is_not_nothing() {
 /// Another client deleted it and created it again after the plan was made.
 #[tokio::test]
 async fn nothing_is_taken_from_another_object_of_the_name() {
-    let mut step = deployment(Conflicts::Take);
+    let mut step = deployment(ConflictPolicy::Take);
     step.uid = Some("planned".into());
     let ran = run(&step, vec![conflict(&[IMAGE]), theirs()]).await;
     let error = ran.result.unwrap_err();
@@ -322,12 +326,12 @@ async fn an_entry_of_a_version_that_is_gone_is_moved_and_the_apply_tried_again()
         json!([{"manager": "other", "operation": "Apply", "apiVersion": "z.example/v1alpha1"}]);
     let done = || answer(200, live("ours"));
     let replies = vec![gone(), managed(entries.clone()), done(), done()];
-    let ran = run(&deployment(Conflicts::Take), replies).await;
+    let ran = run(&deployment(ConflictPolicy::Take), replies).await;
     assert!(ran.result.is_ok(), "{:?}", ran.result);
     assert_eq!(ran.bodies[2][0]["value"][0]["apiVersion"], "apps/v1");
     // No entry has that version: the server's message stays.
     let ran = run(
-        &deployment(Conflicts::Take),
+        &deployment(ConflictPolicy::Take),
         vec![gone(), managed(json!([]))],
     )
     .await;
@@ -337,7 +341,7 @@ async fn an_entry_of_a_version_that_is_gone_is_moved_and_the_apply_tried_again()
 #[tokio::test]
 async fn a_conflict_shows_no_value_of_a_secret() {
     let mut step = super::step("Secret", Action::Refresh);
-    step.policy.conflicts = Conflicts::Fail;
+    step.policy.conflicts = ConflictPolicy::Fail;
     let fields = [
         (".data.password", "\"eve\""),
         (".metadata.annotations.last", "\"eve\""),

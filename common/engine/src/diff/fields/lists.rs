@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use common::entrance;
 
-use super::plain;
+use super::plain_text;
 
 /// Keys that may identify items of a list that is merged as a whole, or that no manager owns: the first unique ones are used.
 const GUESSES: [&[&str]; 7] = [
@@ -22,14 +22,14 @@ const GUESSES: [&[&str]; 7] = [
 
 /// How a list is merged.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Merge {
+pub(super) enum MergeKind {
     /// Items are identified by these fields.
     Keys(Vec<String>),
     /// Items are values, each of which occurs once.
     Set,
 }
 
-impl Merge {
+impl MergeKind {
     pub(super) fn keys(&self) -> Option<Vec<String>> {
         match self {
             Self::Keys(keys) => Some(keys.clone()),
@@ -39,27 +39,27 @@ impl Merge {
 }
 
 /// Returns how a list is merged, according to the fields of managers: `k:{"name":"web"}`, `v:"a"`. `None` if it is merged as a whole.
-pub(super) fn merge_of<'a>(fields: impl Iterator<Item = &'a Value>) -> Option<Merge> {
+pub(super) fn detect_merge<'a>(fields: impl Iterator<Item = &'a Value>) -> Option<MergeKind> {
     let mut keys = fields.filter_map(Value::as_object).flat_map(|it| it.keys());
     keys.find_map(|key| match key.split_once(':')? {
         ("k", key) => {
             let key: Value = entrance::from_str(key).ok()?;
-            Some(Merge::Keys(key.as_object()?.keys().cloned().collect()))
+            Some(MergeKind::Keys(key.as_object()?.keys().cloned().collect()))
         }
-        ("v", _) => Some(Merge::Set),
+        ("v", _) => Some(MergeKind::Set),
         _ => None,
     })
 }
 
 /// Returns the keys that probably identify items.
-pub(super) fn guesses() -> impl Iterator<Item = Vec<String>> {
+pub(super) fn guessed_keys() -> impl Iterator<Item = Vec<String>> {
     GUESSES
         .iter()
         .map(|keys| keys.iter().map(|key| (*key).to_owned()).collect())
 }
 
 /// Returns the items by their keys; `None` if these are not unique.
-pub(super) fn items<'a>(
+pub(super) fn items_by_key<'a>(
     items: &'a [Value],
     identity: &[String],
 ) -> Option<BTreeMap<String, &'a Value>> {
@@ -69,7 +69,7 @@ pub(super) fn items<'a>(
         let first = identity.first()?;
         item_fields.get(first).filter(|value| !value.is_object())?;
         let values = identity.iter().filter_map(|field| item_fields.get(field));
-        let label: Vec<String> = values.map(plain).collect();
+        let label: Vec<String> = values.map(plain_text).collect();
         if found.insert(label.join("/"), item).is_some() {
             return None;
         }

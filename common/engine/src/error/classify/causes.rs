@@ -3,7 +3,7 @@
 use kube::core::Status;
 use kube::core::response::StatusCause;
 
-use common::foreign::Foreign;
+use common::foreign::ForeignText;
 
 use super::super::FieldCause;
 
@@ -41,8 +41,8 @@ pub(super) fn conflicts(status: Option<&Status>) -> Vec<FieldCause> {
 
 fn field_cause(field: &str, message: &str) -> FieldCause {
     FieldCause {
-        field: Foreign::new(field).into(),
-        message: Foreign::new(message).into(),
+        field: ForeignText::new(field).into(),
+        message: ForeignText::new(message).into(),
     }
 }
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::super::super::fake::{self, Reply};
+use super::super::super::fake::{self, FakeReply};
 use super::super::super::journal::Journal;
 use super::super::super::lock;
-use super::super::super::report::{Cause, Fate};
+use super::super::super::report::{FailureCause, Fate};
 use super::super::super::task::WayBack;
 use super::*;
 use addons_plan::choices::Choices;
@@ -15,7 +15,7 @@ use addons_plan::graph::Graph;
 use addons_plan::kops::KopsRecord;
 use addons_plan::{Deletion, InstallationPlan};
 use common::api::installation::{
-    AddonInstallationStatus, FormerObject, FormerRecord, FormerTool, Operation as Recorded,
+    AddonInstallationStatus, FormerObject, FormerRecord, FormerTool, OperationRecord as Recorded,
 };
 use common::api::names::InstallationName;
 
@@ -29,16 +29,16 @@ fn record(generation: i64, registry: &str) -> AddonInstallation {
     serde_json::from_value(record).unwrap()
 }
 
-fn answer(code: u16, body: Value) -> Reply {
+fn answer(code: u16, body: Value) -> FakeReply {
     Some((code, &[], body))
 }
 
-fn written() -> Reply {
+fn written() -> FakeReply {
     answer(200, json!({"metadata": {"resourceVersion": "2"}}))
 }
 
 /// Someone else wrote first.
-fn conflict() -> Reply {
+fn conflict() -> FakeReply {
     let body = json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "changed"});
     answer(409, body)
 }
@@ -76,7 +76,7 @@ fn refused() -> Report {
             key: ObjectKey::default(),
             message: String::new(),
             recorded: String::new(),
-            cause: Cause::Denied,
+            cause: FailureCause::Denied,
             fate: Fate::Refused,
         }],
         ..Report::default()
@@ -113,9 +113,9 @@ fn operation<'a>(
     options: &'a ExecuteOptions,
     turn: &'a Mutex<()>,
     beginnings: &'a Beginnings,
-) -> Operation<'a> {
+) -> RunningOperation<'a> {
     let (news, _) = mpsc::unbounded_channel();
-    Operation {
+    RunningOperation {
         part: 0,
         cluster,
         task,
@@ -132,7 +132,7 @@ fn operation<'a>(
 #[tokio::test]
 async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
     let (before, wanted) = (record(1, "before.example"), record(2, "wanted.example"));
-    let ours = lock::operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let ours = lock::new_operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
     let theirs = found(3, "theirs.example", &ours);
     let (cluster, asked) = fake::cluster(vec![
         written(),
@@ -145,12 +145,14 @@ async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
     let lock = Lock::acquire(&cluster, wanted.clone(), begun, ours).await;
     let mut lock = lock.unwrap();
     // As a renewal does.
-    let renewing = lock.write(&cluster, |status| status.phase = Some(Phase::Progressing));
+    let renewing = lock.write(&cluster, |status| {
+        status.phase = Some(InstallationPhase::Progressing)
+    });
     renewing.await.unwrap();
     assert_eq!(lock.record.spec, theirs.spec);
 
     let plan = plan(Verb::Upgrade);
-    let journal = Journal::of(&plan);
+    let journal = Journal::from_plan(&plan);
     let task = Task {
         fallback: Some(&before),
         ..task(&wanted, &plan, &journal)
@@ -228,9 +230,9 @@ async fn what_the_deadline_leaves_undone_is_reported() {
         (records, Some("kube-system")),
     ] {
         let (cluster, asked) = fake::cluster(Vec::new());
-        let journal = Journal::of(&plan);
+        let journal = Journal::from_plan(&plan);
         let task = task(&wanted, &plan, &journal);
-        let operation = Operation {
+        let operation = RunningOperation {
             deadline: Instant::now(),
             ..operation(&cluster, task, &options, &turn, &beginnings)
         };
@@ -250,7 +252,7 @@ async fn what_the_deadline_leaves_undone_is_reported() {
 #[tokio::test]
 async fn a_lost_answer_does_not_end_the_way_back() {
     let (failed, former) = (record(2, "failed.example"), record(1, "former.example"));
-    let ours = lock::operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let ours = lock::new_operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
     let found = found(3, "former.example", &ours);
     let (cluster, asked) = fake::cluster(vec![
         written(),
@@ -270,7 +272,7 @@ async fn a_lost_answer_does_not_end_the_way_back() {
         outside: None,
     };
     let plan = plan(Verb::Upgrade);
-    let journal = Journal::of(&plan);
+    let journal = Journal::from_plan(&plan);
     let task = task(&failed, &plan, &journal);
     let (options, turn, beginnings) = (options(), Mutex::new(()), Beginnings::new(&[]));
     let operation = operation(&cluster, task, &options, &turn, &beginnings);
@@ -283,7 +285,7 @@ async fn a_lost_answer_does_not_end_the_way_back() {
 #[tokio::test]
 async fn a_lost_answer_is_no_failure_to_restore_the_spec() {
     let (before, wanted) = (record(1, "before.example"), record(2, "wanted.example"));
-    let ours = lock::operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let ours = lock::new_operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
     let restored = found(3, "before.example", &ours);
     let (cluster, _) = fake::cluster(vec![
         written(),
@@ -296,7 +298,7 @@ async fn a_lost_answer_is_no_failure_to_restore_the_spec() {
     let lock = Lock::acquire(&cluster, wanted.clone(), begun, ours).await;
     let mut lock = lock.unwrap();
     let plan = plan(Verb::Upgrade);
-    let journal = Journal::of(&plan);
+    let journal = Journal::from_plan(&plan);
     let task = Task {
         fallback: Some(&before),
         ..task(&wanted, &plan, &journal)

@@ -1,24 +1,24 @@
 //! Objects that fail, that do not get ready, and that are skipped because they wait for those.
 
-use addons_plan::changes::Remedy;
-use addons_plan::graph::{Node, NodeId};
-use addons_plan::readiness::{Readiness, Status};
-use addons_plan::schedule::Skipped;
+use addons_plan::changes::RefusalRemedy;
+use addons_plan::graph::{GraphNode, NodeId};
+use addons_plan::readiness::{Readiness, ReadinessStatus};
+use addons_plan::schedule::SkippedNode;
 
 use super::super::super::event::Event;
 use super::super::super::report::Failure;
 use super::Scheduler;
 
 impl Scheduler<'_> {
-    pub(super) fn fail(&mut self, node: NodeId, failure: Failure, remedy: Option<Remedy>) {
+    pub(super) fn fail(&mut self, node: NodeId, failure: Failure, remedy: Option<RefusalRemedy>) {
         let why = format!("{} failed", failure.key);
-        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
+        if let Some(GraphNode::Object { part, .. }) = self.graph.nodes.get(node) {
             (self.events)(*part, Event::failed(&failure, remedy));
         }
         if let Some(part) = self.part_mut(node) {
             part.applied.report.failed.push(failure);
         }
-        let skipped = self.schedule.failed(node);
+        let skipped = self.schedule.mark_failed(node);
         self.skip(skipped, &why);
     }
 
@@ -30,13 +30,13 @@ impl Scheduler<'_> {
         if let Some(part) = self.part_mut(node) {
             part.applied.report.not_ready.push((key, readiness));
         }
-        let skipped = self.schedule.failed(node);
+        let skipped = self.schedule.mark_failed(node);
         self.skip(skipped, &why);
     }
 
     /// Reports what will not begin, unless nothing would have been sent for it.
-    fn skip(&mut self, skipped: Vec<Skipped>, why: &str) {
-        for Skipped { node, reason, .. } in skipped {
+    fn skip(&mut self, skipped: Vec<SkippedNode>, why: &str) {
+        for SkippedNode { node, reason, .. } in skipped {
             self.report_skipped(node, format!("{why}, and it waits for that ({reason})"));
         }
     }
@@ -64,7 +64,7 @@ impl Scheduler<'_> {
         for node in &given_up.unready {
             self.watches.give_up(*node);
             let readiness = Readiness {
-                status: Status::InProgress,
+                status: ReadinessStatus::InProgress,
                 message: format!("it was not looked at yet: {why}"),
             };
             if let (Some(key), Some(part)) = (self.key(*node).cloned(), self.part_mut(*node)) {

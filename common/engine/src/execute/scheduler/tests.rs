@@ -9,14 +9,14 @@ use super::super::super::journal::Journal;
 use super::*;
 use addons_plan::InstallationPlan;
 use addons_plan::conflicts::Policy;
-use addons_plan::graph::{Edge, Reason};
+use addons_plan::graph::{Edge, EdgeReason};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 
 fn step(object: Value, version: &str, plural: &str, action: Action) -> Step {
     Step {
         target: Target {
-            key: ObjectKey::of(&object).unwrap(),
+            key: ObjectKey::from_object(&object).unwrap(),
             version: version.into(),
             plural: plural.into(),
         },
@@ -29,7 +29,7 @@ fn step(object: Value, version: &str, plural: &str, action: Action) -> Step {
     }
 }
 
-fn discovery(versions: &[&str]) -> fake::Reply {
+fn discovery(versions: &[&str]) -> fake::FakeReply {
     let versions: Vec<Value> = versions
         .iter()
         .map(|version| {
@@ -72,7 +72,7 @@ async fn an_object_waits_for_its_version() {
         steps,
         ..InstallationPlan::nothing(installation, "shop")
     };
-    let nodes = plan.steps.iter().map(|step| Node::Object {
+    let nodes = plan.steps.iter().map(|step| GraphNode::Object {
         part: 0,
         key: step.target.key.clone(),
     });
@@ -83,8 +83,8 @@ async fn an_object_waits_for_its_version() {
         reason,
     };
     let mut edges = vec![
-        edge(Until::Served, Reason::Definition),
-        edge(Until::Ready, Reason::DependsOn),
+        edge(Until::Served, EdgeReason::Definition),
+        edge(Until::Ready, EdgeReason::DependsOn),
     ];
     edges.sort();
     let graph = Graph {
@@ -102,7 +102,7 @@ async fn an_object_waits_for_its_version() {
     ];
     let (cluster, asked) = fake::cluster(replies);
     let wanted = AddonInstallation::new("shop", Default::default());
-    let journal = Journal::of(&plan);
+    let journal = Journal::from_plan(&plan);
     let task = Task {
         journal: &journal,
         fallback: None,
@@ -115,7 +115,7 @@ async fn an_object_waits_for_its_version() {
     let scheduler = Scheduler::new(&cluster, &[task], &graph, true, deadline, &|_, _| {});
     let (news, inbox) = mpsc::unbounded_channel();
     let (handle, ended) = oneshot::channel();
-    assert!(news.send(News::Open { part: 0 }).is_ok());
+    assert!(news.send(PartNews::Open { part: 0 }).is_ok());
     scheduler.run(inbox, vec![handle]).await;
 
     let report = ended.await.unwrap().report;

@@ -2,13 +2,13 @@ use common::manifest::kinds::KindTable;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
-use super::super::Question;
+use super::super::LookupQuestion;
 use super::*;
 
 /// Status line and body of the response to a request. All objects exist but those called `x`, and `hidden` cannot be read.
 async fn ask(
     endpoint: &Endpoint<'_>,
-    asked: &mut mpsc::Receiver<Question>,
+    asked: &mut mpsc::Receiver<LookupQuestion>,
     line: &str,
 ) -> (String, String) {
     let address = endpoint.loopback.address();
@@ -22,7 +22,7 @@ async fn ask(
         text
     };
     let answers = async {
-        while let Some(Question { query, answer }) = asked.recv().await {
+        while let Some(LookupQuestion { query, answer }) = asked.recv().await {
             let object = json!({"kind": query.gvk.kind, "metadata": {"name": query.name}});
             let _ = answer.send(match query.name.as_deref() {
                 Some("x") => Ok(Vec::new()),
@@ -32,7 +32,7 @@ async fn ask(
         }
     };
     let text = tokio::select! {
-        text = endpoint.during(client) => text,
+        text = endpoint.serve_while(client) => text,
         () = answers => String::new(),
     };
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -120,7 +120,7 @@ async fn kinds_that_will_be_defined_are_in_the_second_listing() {
     let (lookup, mut asked) = Lookup::new(&kinds);
     let endpoint = Endpoint::open(&capabilities, &lookup, false).await.unwrap();
     let own = BTreeSet::from([Gvk::new("own.io/v1", "Own")]);
-    assert!(endpoint.begin(own.clone()));
+    assert!(endpoint.begin_rendering(own.clone()));
     let (resources, secret) = (
         "GET /TOKEN/apis/own.io/v1",
         "GET /TOKEN/api/v1/namespaces/a/secret/db",
@@ -151,5 +151,5 @@ async fn kinds_that_will_be_defined_are_in_the_second_listing() {
             .contains("Own")
     );
     assert_eq!(ask(&endpoint, &mut asked, secret).await.0, "404 Not Found");
-    assert!(!endpoint.begin(own));
+    assert!(!endpoint.begin_rendering(own));
 }

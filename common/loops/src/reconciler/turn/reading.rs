@@ -7,9 +7,9 @@ use std::time::Duration;
 use addons_operation::{OperationError, Records, name_of};
 use tokio::time::Instant;
 
-use super::Turn;
-use crate::queue::Why;
-use crate::tracked::{Tracked, is_due};
+use super::LeaderState;
+use crate::queue::ReconcileReason;
+use crate::tracked::{TrackedInstallation, is_due};
 
 /// The pause after a failed read.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ pub(in crate::reconciler) struct Reading {
     records: Result<Records, OperationError>,
 }
 
-impl Turn {
+impl LeaderState {
     /// Begins to read all records, if that is due.
     pub(in crate::reconciler) fn begin_reading(&mut self) {
         let begun = Instant::now();
@@ -31,8 +31,8 @@ impl Turn {
         }
         self.stale = None;
         let is_missed = std::mem::take(&mut self.is_missed);
-        self.judged.send_replace(Arc::clone(&self.ctx));
-        self.follow_core();
+        self.catalogue_contexts.send_replace(Arc::clone(&self.ctx));
+        self.trigger_core_set();
         let ctx = self.apart.fresh();
         self.reading.push(Box::pin(async move {
             Reading {
@@ -71,8 +71,8 @@ impl Turn {
             }
         };
         self.stale = Some(begun + self.interval);
-        self.elsewhere.clear();
-        self.here = match records.is_remote {
+        self.unbound_records.clear();
+        self.local_namespaces = match records.is_remote {
             true => BTreeSet::new(),
             false => records.local.clone(),
         };
@@ -95,13 +95,13 @@ impl Turn {
             }
             // Most of the many records that a new leader reads are only checked.
             let why = if is_due(record) {
-                Why::Changed
+                ReconcileReason::Changed
             } else {
-                Why::Asked
+                ReconcileReason::Asked
             };
-            self.queue.ask(&name, now, why);
+            self.queue.schedule(&name, now, why);
             if !self.queue.is_running(&name) {
-                self.track(name, Tracked::of(record));
+                self.track(name, TrackedInstallation::from_record(record));
             }
         }
         Ok(())

@@ -3,71 +3,71 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_engine::changes::{Change, Changed};
+use addons_engine::changes::{ChangedObject, ObservedChange};
 use common::api::names::InstallationName;
 use tokio::time::Instant;
 
-use super::Turn;
-use crate::queue::Why;
-use crate::tracked::News;
+use super::LeaderState;
+use crate::queue::ReconcileReason;
+use crate::tracked::RecordChange;
 
 /// How long a record that another client writes is left alone. If that client dies, its lock has expired by then.
 const SETTLED: Duration = Duration::from_secs(20);
 
 /// Group and kind of objects.
-pub(super) type Kind = (String, String);
+pub(super) type ObjectGroupKind = (String, String);
 
 /// A change that a watch saw.
 pub(in crate::reconciler) enum Signal {
-    Records(Change),
+    Records(ObservedChange),
     Catalogues,
     /// The rules or the list of core add-ons.
     Core,
-    Objects(Kind, Change),
-    Secrets(Change),
+    Objects(ObjectGroupKind, ObservedChange),
+    Secrets(ObservedChange),
 }
 
-impl Turn {
+impl LeaderState {
     /// Takes in a change that a watch saw.
-    pub(in crate::reconciler) fn take(&mut self, signal: Signal) {
+    pub(in crate::reconciler) fn handle_signal(&mut self, signal: Signal) {
         let now = Instant::now();
         match signal {
-            Signal::Records(Change::All) => {
+            Signal::Records(ObservedChange::All) => {
                 self.stale = Some(now);
                 self.is_missed = true;
             }
-            Signal::Records(Change::One(changed)) => self.record(&changed, now),
-            Signal::Core => self.follow_core(),
+            Signal::Records(ObservedChange::One(changed)) => self.handle_record(&changed, now),
+            Signal::Core => self.trigger_core_set(),
             Signal::Catalogues => {
-                self.read_again(now);
+                self.refresh_context(now);
                 // The catalogues are checked together with the records.
                 self.stale = Some(now);
                 self.remotes.recheck_all();
                 for name in self.tracked.keys() {
-                    self.queue.ask(name, now, Why::Asked);
+                    self.queue.schedule(name, now, ReconcileReason::Asked);
                 }
             }
-            Signal::Objects(kind, Change::All) => {
+            Signal::Objects(kind, ObservedChange::All) => {
                 let of_kind = self.tracked.iter();
                 for (name, _) in of_kind.filter(|(_, tracked)| tracked.kinds.contains(&kind)) {
-                    self.queue.ask(name, now, Why::Drifted);
+                    self.queue.schedule(name, now, ReconcileReason::Drifted);
                 }
             }
-            Signal::Objects(_, Change::One(changed)) => self.object(changed, now),
-            Signal::Secrets(Change::All) => {
+            Signal::Objects(_, ObservedChange::One(changed)) => self.handle_object(changed, now),
+            Signal::Secrets(ObservedChange::All) => {
                 self.ctx.forget_clusters();
                 for name in self.tracked.keys() {
-                    if !self.here.contains(&name.namespace) {
+                    if !self.local_namespaces.contains(&name.namespace) {
                         self.queue.retry(name, now);
                     }
                 }
             }
-            Signal::Secrets(Change::One(changed)) => self.secret(&changed, now),
+            Signal::Secrets(ObservedChange::One(changed)) => self.handle_secret(&changed, now),
         }
     }
 
     /// Takes in a write of a record, by any client.
-    fn record(&mut self, changed: &Changed, now: Instant) {
+    fn handle_record(&mut self, changed: &ChangedObject, now: Instant) {
         let selected = self.ctx.settings().namespace.as_ref();
         if selected.is_some_and(|selected| *selected != changed.namespace) {
             return;
@@ -77,72 +77,75 @@ impl Turn {
             name: changed.name.clone(),
         };
         let is_core_news = match self.tracked.get(&name) {
-            Some(tracked) => tracked.is_core_news(changed),
-            None => changed.is_guarded && changed.is_going,
+            Some(tracked) => tracked.affects_core_set(changed),
+            None => changed.is_guarded && changed.is_being_deleted,
         };
         if is_core_news {
-            self.follow_core();
+            self.trigger_core_set();
         }
-        if changed.is_gone {
-            self.elsewhere.remove(&name);
+        if changed.is_deleted {
+            self.unbound_records.remove(&name);
             self.tracked.remove(&name);
             self.remotes.recheck(&name);
             self.queue.forget(&name);
             return;
         }
-        if self.elsewhere.contains(&name) {
+        if self.unbound_records.contains(&name) {
             return;
         }
         let tracked = self.tracked.entry(name.clone()).or_default();
-        match tracked.news(changed) {
-            News::Spec => {
+        match tracked.classify(changed) {
+            RecordChange::Spec => {
                 self.remotes.recheck(&name);
-                self.queue.ask(&name, now, Why::Changed);
+                self.queue.schedule(&name, now, ReconcileReason::Changed);
                 self.under_way.supersede(&name);
             }
             // Our own writes while it is reconciled are known when it ends.
-            News::Status if self.queue.is_running(&name) => return,
-            News::Status => self.queue.ask(&name, now + SETTLED, Why::Drifted),
-            News::Nothing => return,
+            RecordChange::Status if self.queue.is_running(&name) => return,
+            RecordChange::Status => {
+                self.queue
+                    .schedule(&name, now + SETTLED, ReconcileReason::Drifted)
+            }
+            RecordChange::Nothing => return,
         }
-        tracked.note(changed);
+        tracked.remember_record(changed);
         // Clients that write records also read sources, so what is remembered of sources may be older.
-        self.read_again(now);
+        self.refresh_context(now);
     }
 
     /// Has the core set checked again.
-    pub(super) fn follow_core(&self) {
-        self.core.send_replace(Arc::new(self.ctx.fresh()));
+    pub(super) fn trigger_core_set(&self) {
+        self.core_contexts.send_replace(Arc::new(self.ctx.fresh()));
     }
 
     /// Takes in a write of an object with an owner label, by any client.
-    fn object(&mut self, changed: Changed, now: Instant) {
+    fn handle_object(&mut self, changed: ChangedObject, now: Instant) {
         let mut all = self.tracked.iter_mut();
         let Some((name, tracked)) = all.find(|(_, tracked)| tracked.owner == changed.owner) else {
             return;
         };
         if self.queue.is_running(name) {
-            tracked.see(changed);
+            tracked.remember_object(changed);
         } else if tracked.is_drift(&changed) {
-            self.queue.ask(name, now, Why::Damaged);
+            self.queue.schedule(name, now, ReconcileReason::Damaged);
         }
     }
 
     /// Takes in a write of a Secret, which may be the kubeconfig of another cluster.
-    fn secret(&mut self, changed: &Changed, now: Instant) {
+    fn handle_secret(&mut self, changed: &ChangedObject, now: Instant) {
         let namespace = &changed.namespace;
         let is_within = |name: &&InstallationName| name.namespace == *namespace;
-        let was_nowhere = self.elsewhere.iter().any(|name| is_within(&name));
+        let was_nowhere = self.unbound_records.iter().any(|name| is_within(&name));
         let mut names = self.tracked.keys().filter(is_within).peekable();
         let is_of_none = !was_nowhere && names.peek().is_none();
-        let is_here = self.here.contains(namespace);
+        let is_here = self.local_namespaces.contains(namespace);
         let leads = |secret| self.ctx.forget_cluster(namespace, Some(secret));
         if is_here || is_of_none || !leads(&changed.name) {
             return;
         }
         for name in names {
-            if changed.is_gone {
-                self.queue.ask(name, now, Why::Asked);
+            if changed.is_deleted {
+                self.queue.schedule(name, now, ReconcileReason::Asked);
             } else {
                 self.queue.retry(name, now);
             }

@@ -6,43 +6,54 @@ use addons_engine::changes;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use super::signals::{Kind, Signal};
-use super::{Turn, send};
+use super::signals::{ObjectGroupKind, Signal};
+use super::{LeaderState, send_signal};
 use crate::distributed::Distribution;
-use crate::installation::How;
+use crate::installation::ReconcileOptions;
 use crate::{core_set, duplicates, synced};
 
-impl Turn {
+impl LeaderState {
     /// Begins all tasks, or begins them again. Each watch lists first, so everything that changed meanwhile is checked.
-    pub(in crate::reconciler) fn watch_all(&mut self, how: &How, distribution: &Distribution) {
+    pub(in crate::reconciler) fn watch_all(
+        &mut self,
+        how: &ReconcileOptions,
+        distribution: &Distribution,
+    ) {
         self.unwatch();
-        self.read_again(Instant::now());
-        self.judged.send_replace(Arc::clone(&self.ctx));
-        let catalogues = self.judged.subscribe();
-        self.watches.push(Box::pin(duplicates::keep(catalogues)));
-        let catalogues = self.judged.subscribe();
-        let sync = synced::keep(catalogues, self.interval);
+        self.refresh_context(Instant::now());
+        self.catalogue_contexts.send_replace(Arc::clone(&self.ctx));
+        let catalogues = self.catalogue_contexts.subscribe();
+        self.watches.push(Box::pin(duplicates::run(catalogues)));
+        let catalogues = self.catalogue_contexts.subscribe();
+        let sync = synced::run(catalogues, self.interval);
         self.watches.push(Box::pin(sync));
-        let core = core_set::keep(self.core.subscribe(), how.clone());
+        let core = core_set::run(self.core_contexts.subscribe(), how.clone());
         self.watches.push(Box::pin(core));
-        let (ctx, outbox) = self.ends();
+        let (ctx, outbox) = self.future_handles();
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
                 let system = &ctx.settings().system_namespace;
-                changes::core_lists(home, system, |_| send(&outbox, Signal::Core)).await;
+                changes::watch_core_lists(home, system, |_| send_signal(&outbox, Signal::Core))
+                    .await;
             }
         }));
-        let (ctx, outbox) = self.ends();
+        let (ctx, outbox) = self.future_handles();
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
-                changes::installations(home, |change| send(&outbox, Signal::Records(change))).await;
+                changes::watch_installations(home, |change| {
+                    send_signal(&outbox, Signal::Records(change))
+                })
+                .await;
             }
         }));
-        let (ctx, outbox) = self.ends();
+        let (ctx, outbox) = self.future_handles();
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
                 let system = &ctx.settings().system_namespace;
-                changes::catalogues(home, system, |_| send(&outbox, Signal::Catalogues)).await;
+                changes::watch_catalogues(home, system, |_| {
+                    send_signal(&outbox, Signal::Catalogues)
+                })
+                .await;
             }
         }));
         for kind in &self.watched {
@@ -61,8 +72,8 @@ impl Turn {
     }
 
     /// Watches the objects of a kind.
-    pub(super) fn watch_kind(&self, kind: Kind) {
-        let (ctx, outbox) = self.ends();
+    pub(super) fn watch_kind(&self, kind: ObjectGroupKind) {
+        let (ctx, outbox) = self.future_handles();
         let (watcher, account) = (Arc::clone(&self.watcher), self.account.clone());
         self.watches.push(Box::pin(async move {
             let connect = || async {
@@ -76,20 +87,20 @@ impl Turn {
             if let Ok(watcher) = watcher.get_or_try_init(connect).await
                 && let Ok(cluster) = watcher.cluster().await
             {
-                let see = |change| send(&outbox, Signal::Objects(kind.clone(), change));
-                changes::owned(cluster, &kind.0, &kind.1, see).await;
+                let see = |change| send_signal(&outbox, Signal::Objects(kind.clone(), change));
+                changes::watch_owned(cluster, &kind.0, &kind.1, see).await;
             }
         }));
     }
 
     /// Watches Secrets, which may be kubeconfigs of other clusters.
     pub(super) fn watch_secrets(&self) {
-        let (ctx, outbox) = self.ends();
+        let (ctx, outbox) = self.future_handles();
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
                 let namespace = ctx.settings().namespace.as_deref();
-                let see = |change| send(&outbox, Signal::Secrets(change));
-                changes::secrets(home, namespace, see).await;
+                let see = |change| send_signal(&outbox, Signal::Secrets(change));
+                changes::watch_secrets(home, namespace, see).await;
             }
         }));
     }

@@ -18,8 +18,8 @@ pub(in crate::graph) struct ChangeRule {
 }
 
 /// Reads the name of a change group.
-pub(super) fn group(value: &str, key: &ObjectKey, object: &Value) -> Result<String, String> {
-    let group = filled(value, key, object)?;
+pub(super) fn parse_group(value: &str, key: &ObjectKey, object: &Value) -> Result<String, String> {
+    let group = fill_placeholders(value, key, object)?;
     if is_qualified_name(&group) {
         Ok(group)
     } else {
@@ -31,12 +31,12 @@ pub(super) fn group(value: &str, key: &ObjectKey, object: &Value) -> Result<Stri
 }
 
 /// Reads a rule. Returns `None` for a rule about deletion, which does not affect the order of applies.
-pub(super) fn rule(
+pub(super) fn parse_rule(
     value: &str,
     key: &ObjectKey,
     object: &Value,
 ) -> Result<Option<ChangeRule>, String> {
-    let filled = filled(value, key, object)?;
+    let filled = fill_placeholders(value, key, object)?;
     let pieces: Vec<&str> = filled.split(' ').collect();
     let [
         action @ ("upsert" | "delete"),
@@ -64,7 +64,7 @@ pub(super) fn rule(
 }
 
 /// Replaces placeholders in a value: `{namespace}` etc.
-fn filled(value: &str, key: &ObjectKey, object: &Value) -> Result<String, String> {
+fn fill_placeholders(value: &str, key: &ObjectKey, object: &Value) -> Result<String, String> {
     let defined = defined_kind(object).unwrap_or_default();
     let mut filled = String::new();
     let mut rest = value;

@@ -8,11 +8,11 @@ pub(super) const ANNOTATION: &str = "config.kubernetes.io/depends-on";
 pub(super) fn read(value: &str, own: &ObjectKey) -> Result<Vec<ObjectKey>, String> {
     value
         .split(',')
-        .map(|one| reference(one.trim(), own))
+        .map(|one| parse_reference(one.trim(), own))
         .collect()
 }
 
-fn reference(one: &str, own: &ObjectKey) -> Result<ObjectKey, String> {
+fn parse_reference(one: &str, own: &ObjectKey) -> Result<ObjectKey, String> {
     let fields: Vec<&str> = one.split('/').collect();
     let (group, namespace, kind, name) = match fields[..] {
         [group, kind, name] => (group, None, kind, name),

@@ -12,18 +12,18 @@ const HELM_WEIGHT: &str = "helm.sh/hook-weight";
 
 /// The stage of an add-on in which an object is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::graph) struct Stage {
+pub(in crate::graph) struct ApplyStage {
     /// The phase relative to the objects that are not hooks.
-    pub phase: Phase,
+    pub phase: HookPhase,
     /// The wave, or the hook weight.
     pub wave: i64,
     /// The tool that defines the annotation.
-    pub tool: Tool,
+    pub tool: StageTool,
 }
 
 /// A phase relative to the objects that are not hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::graph) enum Phase {
+pub(in crate::graph) enum HookPhase {
     /// Definitions from `crds/` of a chart. Helm applies them before any hook; no annotation requests this phase.
     Definitions,
     /// Before them: `PreSync`, `pre-install`, `pre-upgrade`.
@@ -36,7 +36,7 @@ pub(in crate::graph) enum Phase {
 
 /// The tool that defines an annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::graph) enum Tool {
+pub(in crate::graph) enum StageTool {
     /// Argo CD.
     Argo,
     /// Helm.
@@ -44,46 +44,53 @@ pub(in crate::graph) enum Tool {
 }
 
 /// Reads the stage of an object and collects warnings. Returns `None` if no annotation sets a stage.
-pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>) -> Option<Stage> {
+pub(super) fn read(
+    annotations: &Map<String, Value>,
+    warnings: &mut Vec<String>,
+) -> Option<ApplyStage> {
     let argo = text(annotations, SYNC_HOOK).and_then(|hooks| {
-        phase(hooks, |hook| match hook {
-            "PreSync" => Some(Phase::Before),
-            "Sync" => Some(Phase::With),
-            "PostSync" => Some(Phase::After),
+        parse_phase(hooks, |hook| match hook {
+            "PreSync" => Some(HookPhase::Before),
+            "Sync" => Some(HookPhase::With),
+            "PostSync" => Some(HookPhase::After),
             _ => None,
         })
     });
     // Helm 2 marked CRDs as crd-install. They are not hooks, and Argo CD ignores the value as well.
     let hooks = text(annotations, HELM_HOOK).filter(|hooks| *hooks != "crd-install");
     let helm = hooks.filter(|_| argo.is_none()).and_then(|hooks| {
-        phase(hooks, |hook| match hook {
-            "pre-install" | "pre-upgrade" => Some(Phase::Before),
-            "post-install" | "post-upgrade" => Some(Phase::After),
+        parse_phase(hooks, |hook| match hook {
+            "pre-install" | "pre-upgrade" => Some(HookPhase::Before),
+            "post-install" | "post-upgrade" => Some(HookPhase::After),
             _ => None,
         })
     });
-    let wave = number(annotations, SYNC_WAVE, warnings);
-    let weight = hooks.and_then(|_| number(annotations, HELM_WEIGHT, warnings));
+    let wave = parse_number(annotations, SYNC_WAVE, warnings);
+    let weight = hooks.and_then(|_| parse_number(annotations, HELM_WEIGHT, warnings));
     let said = argo.is_some() || wave.is_some();
     let phase = argo.or(helm);
     if phase.is_none() && wave.is_none() {
         return None;
     }
-    Some(Stage {
-        phase: phase.unwrap_or(Phase::With),
+    Some(ApplyStage {
+        phase: phase.unwrap_or(HookPhase::With),
         wave: wave.or(weight).unwrap_or_default(),
-        tool: if said { Tool::Argo } else { Tool::Helm },
+        tool: if said {
+            StageTool::Argo
+        } else {
+            StageTool::Helm
+        },
     })
 }
 
 /// Returns the first phase of a list of hooks, because an object is applied only once. Hooks for other occasions than install and upgrade
 /// were left out when the object was rendered (`addons_render::hooks`).
-fn phase(hooks: &str, known: impl Fn(&str) -> Option<Phase>) -> Option<Phase> {
+fn parse_phase(hooks: &str, known: impl Fn(&str) -> Option<HookPhase>) -> Option<HookPhase> {
     hooks.split(',').map(str::trim).filter_map(known).min()
 }
 
 /// Reads a whole number as Go's strconv.Atoi does. Both tools take 0 for anything else.
-fn number(
+fn parse_number(
     annotations: &Map<String, Value>,
     annotation: &str,
     warnings: &mut Vec<String>,

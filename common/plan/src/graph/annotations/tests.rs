@@ -6,8 +6,8 @@ use super::*;
 fn of(annotation: &str, value: &str) -> (Vec<String>, Vec<String>) {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "a", "namespace": "n", "annotations": {annotation: value, "helm.sh/hook": "pre-install"}}});
-    let key = ObjectKey::of(&object).unwrap();
-    let remarks = remarks(&key, &object);
+    let key = ObjectKey::from_object(&object).unwrap();
+    let remarks = check_annotations(&key, &object);
     let errors = remarks.errors.iter().map(ToString::to_string);
     (errors.collect(), remarks.warnings)
 }

@@ -93,8 +93,8 @@ fn the_definitions_of_crds_come_before_hooks() {
         definition("of-templates"),
     ];
     let mut desired = desired(&yaml.concat());
-    desired.share(&["of-crds.shop.example".to_owned()].into());
-    let part = Part {
+    desired.mark_shared(&["of-crds.shop.example".to_owned()].into());
+    let part = GraphPart {
         name: "web",
         desired: &desired,
         requires: &[],

@@ -27,10 +27,10 @@ fn the_order_of_nodes_is_rank_then_place_then_key() {
         ]
     );
     assert_eq!(graph.levels(), [vec![0], vec![1, 2, 3]]);
-    assert_eq!(graph.leads_to(0).len(), 3);
-    assert_eq!(graph.needs(3).count(), 1);
-    assert!(graph.leads_to(3).is_empty());
-    assert!(graph.leads_to(17).is_empty());
+    assert_eq!(graph.edges_from(0).len(), 3);
+    assert_eq!(graph.edges_into(3).count(), 1);
+    assert!(graph.edges_from(3).is_empty());
+    assert!(graph.edges_from(17).is_empty());
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_required_add_on_is_installed_before_the_other_begins() {
 {apiVersion: v1, kind: Namespace, metadata: {name: ns}}",
     );
     let user = desired("{apiVersion: v1, kind: Namespace, metadata: {name: ns}}");
-    let part = |name, desired, requires| Part {
+    let part = |name, desired, requires| GraphPart {
         name,
         desired,
         requires,

@@ -3,12 +3,14 @@ use serde_json::{Value, json};
 use super::*;
 use crate::history::tests::entry as of_catalogue;
 use common::api::catalogue::SignaturePolicy;
-use common::api::installation::{AddonInstallation, AddonInstallationSpec, Installed, Revision};
+use common::api::installation::{
+    AddonInstallation, AddonInstallationSpec, HistoryEntry, Installed,
+};
 
 const HASH: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-fn entry(origin: Origin, source: &Value) -> Entry {
-    Entry {
+fn entry(origin: Origin, source: &Value) -> CatalogueEntry {
+    CatalogueEntry {
         origin: Arc::new(origin),
         ..of_catalogue("1.0.0", source.clone())
     }
@@ -35,9 +37,9 @@ fn reference(name: &str, index: Option<&str>) -> AddonRef {
     }
 }
 
-fn revision(entry: &Entry, hash: &str, resolved: Option<&str>) -> StoredRevision {
+fn revision(entry: &CatalogueEntry, hash: &str, resolved: Option<&str>) -> StoredRevision {
     let record = AddonInstallation::new("web", AddonInstallationSpec::default());
-    let operation = Revision {
+    let operation = HistoryEntry {
         verb: "rollback".to_owned(),
         installed: Installed {
             version: "1.0.0".to_owned(),
@@ -47,10 +49,10 @@ fn revision(entry: &Entry, hash: &str, resolved: Option<&str>) -> StoredRevision
         },
         outcome: "done".to_owned(),
     };
-    StoredRevision::of(operation, &record, entry, None)
+    StoredRevision::new(operation, &record, entry, None)
 }
 
-fn today(entry: Entry) -> Catalogue {
+fn today(entry: CatalogueEntry) -> Catalogue {
     Catalogue {
         entries: vec![entry],
         ..Catalogue::default()
@@ -70,12 +72,12 @@ fn what_a_catalogue_lists_is_read_as_it_says_with_the_recorded_hash() {
         (tag, Some("sha256:1")),
         (url("h"), None),
     ] {
-        let listed = Entry {
+        let listed = CatalogueEntry {
             registry: Some("mirror.example".to_owned()),
             ..entry(catalogue("custom"), &source)
         };
         let kept = revision(&entry(catalogue("gone"), &source), HASH, resolved);
-        let found = kept.listed(&reference("web", None), &today(listed.clone()));
+        let found = kept.find_listed_entry(&reference("web", None), &today(listed.clone()));
         let mut expected = listed.clone();
         expected.version.manifest_hash = Some(HASH.to_owned());
         assert_eq!(found.as_ref(), Some(&expected), "{source}");
@@ -83,7 +85,7 @@ fn what_a_catalogue_lists_is_read_as_it_says_with_the_recorded_hash() {
         let pinned = kept.entry_as_installed().unwrap();
         for again in [expected.clone(), pinned] {
             let again = revision(&again, HASH, resolved);
-            let found = again.listed(&reference("web", None), &today(listed.clone()));
+            let found = again.find_listed_entry(&reference("web", None), &today(listed.clone()));
             assert_eq!(found.as_ref(), Some(&expected), "{source}");
         }
     }
@@ -108,7 +110,8 @@ fn what_differs_is_not_listed() {
         (&listed, &listed, reference("dns", None), false),
         (&listed, &listed, reference("web", Some("https://i")), false),
     ] {
-        let found = revision(kept, HASH, None).listed(&reference, &today(today_.clone()));
+        let found =
+            revision(kept, HASH, None).find_listed_entry(&reference, &today(today_.clone()));
         assert_eq!(found.is_some(), is_listed, "{kept:?} {today_:?}");
     }
 }
@@ -120,27 +123,32 @@ fn a_recorded_hash_vouches_for_nothing() {
         required: true,
         ..SignaturePolicy::default()
     };
-    let listed = Entry {
+    let listed = CatalogueEntry {
         signature: Some(Arc::new(policy)),
         ..entry(catalogue("custom"), &url("h"))
     };
     let kept = revision(&entry(catalogue("custom"), &url("h")), HASH, None);
-    let found = kept.listed(&reference("web", None), &today(listed.clone()));
+    let found = kept.find_listed_entry(&reference("web", None), &today(listed.clone()));
     assert_eq!(found, Some(listed));
 }
 
 #[test]
 fn what_is_not_listed_is_no_catalogues() {
     let place = || "revision 3".to_owned();
-    let forged = Entry {
+    let forged = CatalogueEntry {
         support: Some(common::api::catalogue::Support::Core),
         ..entry(catalogue("custom"), &url("evil"))
     };
     let kept = revision(&forged, HASH, None);
-    let found = kept.unlisted(&reference("web", None), place()).unwrap();
+    let found = kept
+        .to_unlisted_entry(&reference("web", None), place())
+        .unwrap();
     assert_eq!(*found.origin, of("revision 3"));
     assert_eq!((found.support, found.place.as_str()), (None, ""));
-    assert_eq!(kept.claimed(&reference("web", None)), Some(vec!["custom"]));
+    assert_eq!(
+        kept.claimed_catalogues(&reference("web", None)),
+        Some(vec!["custom"])
+    );
 
     // An index of the installation stays its index, and only that.
     let index = "https://h/index.yaml";
@@ -153,9 +161,9 @@ fn what_is_not_listed_is_no_catalogues() {
     ] {
         let kept = revision(&entry(origin.clone(), &url("h")), HASH, None);
         let reference = reference("web", named);
-        let found = kept.unlisted(&reference, place()).unwrap();
+        let found = kept.to_unlisted_entry(&reference, place()).unwrap();
         assert_eq!(*found.origin, expected, "{origin} {named:?}");
-        let is_of_index = kept.claimed(&reference).is_none();
+        let is_of_index = kept.claimed_catalogues(&reference).is_none();
         assert_eq!(is_of_index, expected == of(index), "{origin} {named:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Action::{Adopt, Create, Update};
-use crate::gitops::{LiveReconciler, Reconciler};
+use crate::gitops::{GitOpsReconciler, LiveReconciler};
 use crate::snapshot::Controller;
 
 fn map() -> ObjectKey {
@@ -58,7 +58,7 @@ fn what_no_installation_owns_becomes_ours() {
 /// `Argo CD application shop`.
 fn application() -> LiveReconciler {
     let labels = [("argocd.argoproj.io/instance".to_owned(), "shop".to_owned())].into();
-    let named = Reconciler::named_by(&labels, &BTreeMap::new(), []);
+    let named = GitOpsReconciler::from_marks(&labels, &BTreeMap::new(), []);
     LiveReconciler {
         reconciler: named.into_iter().next().unwrap(),
         namespace: Some("argocd".to_owned()),

@@ -152,7 +152,7 @@ fn ensure_repairs_without_being_due() {
         .live(key("Secret", "s"), Some("us"), "u1", 1);
     world.wanted.due = false;
     assert!(world.plan().is_empty());
-    world.wanted.reconcile = Reconcile::Ensure;
+    world.wanted.reconcile = ReconcilePolicy::Ensure;
     let plan = world.plan();
     let steps: Vec<_> = plan
         .steps
@@ -161,15 +161,15 @@ fn ensure_repairs_without_being_due() {
         .collect();
     assert_eq!(
         steps,
-        [(Action::Restore, Conflicts::Take)],
+        [(Action::Restore, ConflictPolicy::Take)],
         "the Secret was not edited"
     );
-    world.wanted.conflicts = Conflicts::Fail;
+    world.wanted.conflicts = ConflictPolicy::Fail;
     let plan = world.plan();
     assert!(
         plan.steps
             .iter()
-            .all(|step| step.policy.conflicts == Conflicts::Fail)
+            .all(|step| step.policy.conflicts == ConflictPolicy::Fail)
     );
 }
 
@@ -344,7 +344,7 @@ fn only_what_is_ours_may_be_recreated() {
 #[test]
 fn what_holds_a_value_of_a_secret_is_treated_as_one() {
     let mut world = world();
-    world.mask = Mask::of([json!({"password": "hunter2"})].iter());
+    world.mask = SecretMask::from_values([json!({"password": "hunter2"})].iter());
     let mut object = manifest("ConfigMap", "x");
     object["data"] = json!({"url": "postgres://app:hunter2@db"});
     let mut job = manifest("Job", "j");
@@ -372,7 +372,7 @@ fn what_holds_a_value_of_a_secret_is_treated_as_one() {
             .record(key("ConfigMap", "x"), Owned, "")
             .record(key("ConfigMap", "y"), Owned, "d");
     world.wanted.due = false;
-    world.wanted.reconcile = Reconcile::Ensure;
+    world.wanted.reconcile = ReconcilePolicy::Ensure;
     let steps = world.plan().steps;
     let keys: Vec<_> = steps
         .iter()

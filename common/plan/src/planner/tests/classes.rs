@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Action::{self, Create, Update};
-use crate::claims::Leaving;
+use crate::claims::LeavingObject;
 use Class::{Absent, EnsureExists, Ignored, Reconcile};
 
 /// What its manifest says of an object.
@@ -57,7 +57,7 @@ impl World {
             self.held.insert(x(), "it has no label".to_owned());
         }
         self.wanted.due = false;
-        self.wanted.reconcile = common::api::installation::Reconcile::Ensure;
+        self.wanted.reconcile = common::api::installation::ReconcilePolicy::Ensure;
         self.want(object(class))
     }
 }
@@ -202,11 +202,11 @@ fn an_object_that_moves_is_not_deleted() {
         let theirs = world().record(x(), state, "d").inventory;
         taker.claims.add_objects(&other(), &theirs);
         assert!(taker.error().contains("belongs to the installation"));
-        let leaving = Leaving {
+        let leaving = LeavingObject {
             from: other(),
             state,
         };
-        taker.claims.leave(&x(), &leaving);
+        taker.claims.add_leaving(&x(), &leaving);
         let plan = taker.plan();
         let step = plan.step(&x()).unwrap();
         assert_eq!(
@@ -224,7 +224,7 @@ fn a_move_that_was_cut_off_continues() {
     let mut world = world().now(Reconcile).live(x(), Some(&owner), "u1", 1);
     world.claims.add_owner(&other());
     assert!(world.plan_for(None).is_err(), "it is not in our inventory");
-    let mut item = Item::planned("x", "v1");
+    let mut item = InventoryItem::planned("x", "v1");
     item.object.state = Owned;
     item.object.uid = "u1".to_owned();
     world.inventory.objects.insert(x(), item);

@@ -121,9 +121,12 @@ fn a_silent_group_may_still_serve_what_is_recorded() {
         .kinds
         .insert(&Gvk::new("shop.example/v1", "Drawer"), info);
     let kind = (till.group.clone(), till.kind.clone());
-    world.snapshot.unserved.insert(kind.clone(), Unserved::Gone);
+    world
+        .snapshot
+        .unserved
+        .insert(kind.clone(), UnservedKind::Gone);
     assert_eq!(world.plan_for(Some(false)).unwrap().unreachable, []);
-    let silent = Unserved::Unknown("its server does not answer".to_owned());
+    let silent = UnservedKind::Unknown("its server does not answer".to_owned());
     world.snapshot.unserved.insert(kind, silent);
     assert_eq!(world.plan_for(Some(false)).unwrap().unreachable, [till]);
 }
@@ -157,8 +160,8 @@ fn an_object_is_found_in_the_group_that_its_kind_moved_to() {
 }
 
 /// An object that is in our inventory and was never applied.
-fn recorded(state: ObjectState) -> Item {
-    let mut item = Item::planned("x", "v1");
+fn recorded(state: ObjectState) -> InventoryItem {
+    let mut item = InventoryItem::planned("x", "v1");
     item.object.state = state;
     item.object.uid = "u1".to_owned();
     item

@@ -156,10 +156,10 @@ fn kinds_that_are_not_served() {
     };
     let mut world = world().record(psp(), Owned, "d").record(till(), Owned, "d");
     for (key, unserved) in [
-        (psp(), Unserved::Gone),
+        (psp(), UnservedKind::Gone),
         (
             till(),
-            Unserved::Unknown("its server does not answer".to_owned()),
+            UnservedKind::Unknown("its server does not answer".to_owned()),
         ),
     ] {
         world
@@ -408,10 +408,10 @@ fn a_definition_with_objects_of_others_stays() {
         world
             .delete_kinds
             .insert(KeptKind::CustomResourceDefinition);
-        let found = Inhabited {
+        let found = Inhabitants {
             group: "shop.example".to_owned(),
             kind: "Till".to_owned(),
-            ..Inhabited::default()
+            ..Inhabitants::default()
         };
         world.snapshot.inhabited.insert(crd.clone(), found);
         world
@@ -429,7 +429,7 @@ fn a_definition_with_objects_of_others_stays() {
             assert_eq!(pruned(&plan).is_empty(), why.is_some(), "{uninstall:?}");
         }
     };
-    let found = |world: &mut World, change: &dyn Fn(&mut Inhabited)| {
+    let found = |world: &mut World, change: &dyn Fn(&mut Inhabitants)| {
         change(world.snapshot.inhabited.get_mut(&crd).unwrap());
     };
     kept(&|_| {}, None);
@@ -455,7 +455,7 @@ fn a_definition_with_objects_of_others_stays() {
     );
     let unseen = || Some("not allowed: list tills".to_owned());
     kept(
-        &|world| found(world, &|inside| inside.unseen = unseen()),
+        &|world| found(world, &|inside| inside.unreadable_reason = unseen()),
         Some("objects of others may be of its kind: not allowed: list tills"),
     );
     // An object of the installation itself that stays.

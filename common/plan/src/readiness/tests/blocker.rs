@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::blocker::{Blocker, is_pending, of_pod};
+use super::super::blocker::{Blocker, find_pod_blocker, is_pending};
 use super::c;
 
 #[test]
@@ -52,7 +52,7 @@ fn a_pod_says_what_keeps_it() {
             reason: reason.to_owned(),
             message: message.to_owned(),
         };
-        assert_eq!(of_pod(&pod(status)), Some(expected));
+        assert_eq!(find_pod_blocker(&pod(status)), Some(expected));
     }
     for status in [
         json!({"initContainerStatuses": [{"name": "init", "state": {"terminated": {"reason": "Completed", "exitCode": 0}}}],
@@ -61,7 +61,7 @@ fn a_pod_says_what_keeps_it() {
         json!(null),
         json!({"containerStatuses": "?"}),
     ] {
-        assert_eq!(of_pod(&pod(status)), None);
+        assert_eq!(find_pod_blocker(&pod(status)), None);
     }
     let ready = json!({"phase": "Running", "conditions": [c("Ready", "True", "", "")]});
     assert!(!is_pending(&pod(ready)));

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Status::{Current, Failed, InProgress, Terminating};
-use super::{Context, Need, at, c, check, check_in, need, object};
+use super::ReadinessStatus::{Current, Failed, InProgress, Terminating};
+use super::{ContextNeed, ReadinessContext, at, c, check, check_in, find_context_need, object};
 
 #[test]
 fn extensions() {
@@ -285,10 +285,10 @@ fn conditions_that_others_judge() {
 #[test]
 fn a_custom_resource_gets_a_moment_to_be_reported_on() {
     let made = |status: Value| json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": status});
-    let at = |clock| Context {
+    let at = |clock| ReadinessContext {
         now: Some(at(clock)),
         has_status: true,
-        ..Context::default()
+        ..ReadinessContext::default()
     };
     let kind = "x.y/Widget";
     let late = "ready, no status after 10 s";
@@ -312,12 +312,21 @@ fn a_custom_resource_gets_a_moment_to_be_reported_on() {
     ] {
         check_in(kind, made(status), &at(clock), expected, message);
     }
-    let without = Context {
+    let without = ReadinessContext {
         has_status: false,
         ..at("00:00:00")
     };
     check_in(kind, made(json!({})), &without, Current, "ready");
-    assert_eq!(need(&object(kind, json!({}))), Some(Need::HasStatus));
-    assert_eq!(need(&object(kind, with(&[("Ready", "False")]))), None);
-    assert_eq!(need(&object("networking.k8s.io/Ingress", json!({}))), None);
+    assert_eq!(
+        find_context_need(&object(kind, json!({}))),
+        Some(ContextNeed::HasStatus)
+    );
+    assert_eq!(
+        find_context_need(&object(kind, with(&[("Ready", "False")]))),
+        None
+    );
+    assert_eq!(
+        find_context_need(&object("networking.k8s.io/Ingress", json!({}))),
+        None
+    );
 }

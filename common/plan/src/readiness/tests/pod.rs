@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Status::{Current, Failed, InProgress, Terminating};
-use super::{assess_gone, c, check, ended_by_events, object};
+use super::ReadinessStatus::{Current, Failed, InProgress, Terminating};
+use super::{assess_ended_by_events, assess_missing, c, check, object};
 
 #[test]
 fn pods() {
@@ -158,14 +158,14 @@ fn jobs_that_go_by_themselves() {
         ),
         (object("Pod", json!({})), true, InProgress, not_there),
     ] {
-        let verdict = assess_gone(Some(&last), is_final);
+        let verdict = assess_missing(Some(&last), is_final);
         assert_eq!(
             (verdict.status, verdict.message.as_str()),
             (status, message),
             "{last}"
         );
     }
-    assert_eq!(assess_gone(None, false).status, InProgress);
+    assert_eq!(assess_missing(None, false).status, InProgress);
     let deleted = "2026-01-01T00:00:00Z";
     let going = json!({"metadata": {"deletionTimestamp": deleted}, "spec": {"ttlSecondsAfterFinished": 0}, "status": ended("Complete")});
     check("batch/Job", going, Current, "completed");
@@ -176,8 +176,9 @@ fn jobs_that_go_by_themselves() {
 #[test]
 fn jobs_that_were_never_observed() {
     let event = |component: &str, reason: &str, time: &str| json!({"reason": reason, "message": "m", "source": {"component": component}, "lastTimestamp": time});
-    let of =
-        |events: &[Value]| ended_by_events(events).map(|verdict| (verdict.status, verdict.message));
+    let of = |events: &[Value]| {
+        assess_ended_by_events(events).map(|verdict| (verdict.status, verdict.message))
+    };
     let started = event("job-controller", "SuccessfulCreate", "2026-01-01T00:00:00Z");
     let completed = event("job-controller", "Completed", "2026-01-01T00:00:01Z");
     let failed = event(

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::Status::{Current, Failed, InProgress};
-use super::{Context, Need, StorageClasses, check, check_in, need, object};
+use super::ReadinessStatus::{Current, Failed, InProgress};
+use super::{
+    ContextNeed, ReadinessContext, StorageClasses, check, check_in, find_context_need, object,
+};
 
 const CLAIM: &str = "PersistentVolumeClaim";
 const ON_USE: &str = "bound when a pod uses it";
@@ -49,7 +51,7 @@ fn a_claim_waits_for_its_first_consumer_where_its_class_says_so() {
         class("now", "Immediate", "2026-01-01T00:00:00Z", "x"),
         class("later", lazy, "2026-01-01T00:00:00Z", "x"),
     ];
-    let with = |more: &[Value]| StorageClasses::of(&[&ordinary, more].concat());
+    let with = |more: &[Value]| StorageClasses::from_objects(&[&ordinary, more].concat());
     let none = with(&[]);
     let lazy_default = with(&[class("standard", lazy, "2026-01-01T00:00:00Z", OLD_DEFAULT)]);
     let newest_default = with(&[
@@ -75,13 +77,16 @@ fn a_claim_waits_for_its_first_consumer_where_its_class_says_so() {
         (&none, of_a_volume, InProgress, UNBOUND),
         (&none, phase("Bound"), Current, "bound"),
     ] {
-        let ctx = Context {
+        let ctx = ReadinessContext {
             classes: Some(classes),
-            ..Context::default()
+            ..ReadinessContext::default()
         };
         check_in(CLAIM, claim, &ctx, status, message);
     }
-    assert_eq!(need(&object(CLAIM, named("now"))), Some(Need::Classes));
-    assert_eq!(need(&object(CLAIM, phase("Bound"))), None);
-    assert_eq!(need(&object(CLAIM, named(""))), None);
+    assert_eq!(
+        find_context_need(&object(CLAIM, named("now"))),
+        Some(ContextNeed::Classes)
+    );
+    assert_eq!(find_context_need(&object(CLAIM, phase("Bound"))), None);
+    assert_eq!(find_context_need(&object(CLAIM, named(""))), None);
 }

@@ -2,8 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Status::{Current, InProgress};
-use super::{Context, Endpoints, Need, called_namespaces, check, check_in, need, object};
+use super::ReadinessStatus::{Current, InProgress};
+use super::{
+    ContextNeed, ReadinessContext, ReadyEndpoints, called_namespaces, check, check_in,
+    find_context_need, object,
+};
 
 fn slice(name: &str, service: &str, endpoints: Value) -> Value {
     json!({
@@ -20,10 +23,10 @@ fn calls(service: &str, bundle: &str) -> Value {
 /// What is validated passes while nobody answers and failures are ignored; what is mutated would be stored as it was not meant.
 #[test]
 fn a_validating_webhook_whose_failures_are_ignored_is_not_waited_for() {
-    let endpoints = Endpoints::default();
-    let ctx = Context {
+    let endpoints = ReadyEndpoints::default();
+    let ctx = ReadinessContext {
         endpoints: Some(&endpoints),
-        ..Context::default()
+        ..ReadinessContext::default()
     };
     let ignored = |bundle: &str| {
         let mut webhook = calls("a", bundle);
@@ -67,12 +70,12 @@ fn a_validating_webhook_whose_failures_are_ignored_is_not_waited_for() {
 /// The Service comes with an add-on that needs this one, which would wait for it for ever.
 #[test]
 fn a_webhook_whose_service_does_not_exist_is_not_waited_for() {
-    let mut endpoints = Endpoints::default();
-    endpoints.list("guard", &[]);
-    let known = |endpoints: &Endpoints, webhooks: Value, status, message: &str| {
-        let ctx = Context {
+    let mut endpoints = ReadyEndpoints::default();
+    endpoints.replace_slices("guard", &[]);
+    let known = |endpoints: &ReadyEndpoints, webhooks: Value, status, message: &str| {
+        let ctx = ReadinessContext {
             endpoints: Some(endpoints),
-            ..Context::default()
+            ..ReadinessContext::default()
         };
         for kind in [
             "ValidatingWebhookConfiguration",
@@ -85,7 +88,7 @@ fn a_webhook_whose_service_does_not_exist_is_not_waited_for() {
     let dead = "waiting: guard/Service a has no ready endpoints yet";
     // It is not known which Services there are.
     known(&endpoints, json!([calls("a", "x")]), InProgress, dead);
-    endpoints.list_services("guard", ["a".to_owned()].into());
+    endpoints.replace_services("guard", ["a".to_owned()].into());
     known(&endpoints, json!([calls("a", "x")]), InProgress, dead);
     let absent = "x.example.com calls guard/Service b, which does not exist: what it judges is refused until it does";
     known(&endpoints, json!([calls("b", "x")]), Current, absent);
@@ -104,8 +107,8 @@ fn a_webhook_needs_an_endpoint() {
     let unready = json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": false}}]);
     let untold = json!([{"addresses": ["10.0.0.1"]}]);
     let no_address = json!([{"addresses": [], "conditions": {"ready": true}}]);
-    let mut endpoints = Endpoints::default();
-    endpoints.list(
+    let mut endpoints = ReadyEndpoints::default();
+    endpoints.replace_slices(
         "guard",
         &[
             slice("a-1", "a", unready.clone()),
@@ -144,9 +147,9 @@ fn a_webhook_needs_an_endpoint() {
                 "waiting: .example.com has no caBundle yet".to_owned(),
             ),
         ] {
-            let ctx = Context {
+            let ctx = ReadinessContext {
                 endpoints: Some(&endpoints),
-                ..Context::default()
+                ..ReadinessContext::default()
             };
             check_in(&kind, json!({"webhooks": webhooks}), &ctx, status, &message);
         }
@@ -160,13 +163,13 @@ fn a_webhook_needs_an_endpoint() {
     }
 
     // Slices come, change and go.
-    endpoints.change(&slice("b-1", "b", ready.clone()));
-    endpoints.change(&slice("a-2", "a", unready));
-    endpoints.remove(&slice("c-1", "c", ready));
-    let has = ["a", "b", "c"].map(|service| endpoints.has("guard", service));
+    endpoints.update_slice(&slice("b-1", "b", ready.clone()));
+    endpoints.update_slice(&slice("a-2", "a", unready));
+    endpoints.remove_slice(&slice("c-1", "c", ready));
+    let has = ["a", "b", "c"].map(|service| endpoints.has_ready_endpoint("guard", service));
     assert_eq!(has, [false, true, false]);
-    endpoints.list("guard", &[]);
-    assert!(!endpoints.has("guard", "b"));
+    endpoints.replace_slices("guard", &[]);
+    assert!(!endpoints.has_ready_endpoint("guard", "b"));
 }
 
 #[test]
@@ -176,9 +179,12 @@ fn only_services_need_their_endpoints() {
         kind,
         json!({"webhooks": [calls("a", "x"), calls("b", "x")]}),
     );
-    assert_eq!(need(&configuration), Some(Need::Endpoints));
+    assert_eq!(
+        find_context_need(&configuration),
+        Some(ContextNeed::Endpoints)
+    );
     let namespaces: Vec<_> = called_namespaces(&configuration).into_iter().collect();
     assert_eq!(namespaces, ["guard"]);
     let by_url = json!({"webhooks": [{"clientConfig": {"url": "https://example.com"}}]});
-    assert_eq!(need(&object(kind, by_url)), None);
+    assert_eq!(find_context_need(&object(kind, by_url)), None);
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Status::{Current, Failed, InProgress};
-use super::{Context, at, c, check, check_in};
+use super::ReadinessStatus::{Current, Failed, InProgress};
+use super::{ReadinessContext, at, c, check, check_in};
 
 #[test]
 fn deployments() {
@@ -141,9 +141,9 @@ fn a_failure_to_make_pods_has_to_last() {
     let failure = json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
         "message": "exceeded quota", "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let status = json!({"status": {"conditions": [failure]}});
-    let at = |clock| Context {
+    let at = |clock| ReadinessContext {
         now: Some(at(clock)),
-        ..Context::default()
+        ..ReadinessContext::default()
     };
     for kind in [
         "apps/Deployment",
@@ -164,10 +164,10 @@ fn a_failure_of_before_the_wait_gets_time_to_pass() {
         "message": "no account", "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let late = json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded",
         "message": "too long", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    let waited = |clock: &str, begun: &str| Context {
+    let waited = |clock: &str, begun: &str| ReadinessContext {
         now: Some(at(clock)),
         begun: Some(at(begun)),
-        ..Context::default()
+        ..ReadinessContext::default()
     };
     for (condition, waiting, failed) in [
         (

@@ -44,8 +44,8 @@ fn kinds() -> KindTable {
 }
 
 /// Applied in generation 1.
-fn item(name: &str, state: ObjectState, uid: &str) -> Item {
-    Item {
+fn item(name: &str, state: ObjectState, uid: &str) -> InventoryItem {
+    InventoryItem {
         version: "v1".to_owned(),
         object: InventoryObject {
             name: name.to_owned(),
@@ -62,7 +62,7 @@ fn item(name: &str, state: ObjectState, uid: &str) -> Item {
 fn live(uid: &str, generation: i64) -> LiveObject {
     LiveObject {
         owner: Some(owner_hash("kubectl-addons", "till")),
-        written: Some("2026-01-02T10:00:00Z".parse().unwrap()),
+        last_written: Some("2026-01-02T10:00:00Z".parse().unwrap()),
         uid: uid.to_owned(),
         generation: Some(generation),
         ..LiveObject::default()
@@ -71,7 +71,7 @@ fn live(uid: &str, generation: i64) -> LiveObject {
 
 /// The plan for what is recorded, what is live of that, and what else carries the label.
 fn plan_of(
-    recorded: Vec<(ObjectKey, Item)>,
+    recorded: Vec<(ObjectKey, InventoryItem)>,
     found: Vec<(ObjectKey, LiveObject)>,
     claims: &Claims,
 ) -> InstallationPlan {
@@ -83,10 +83,10 @@ fn plan_of(
         .partition(|(key, _)| inventory.objects.contains_key(key));
     let snapshot = Snapshot {
         live,
-        unasked,
+        unrequested: unasked,
         ..Snapshot::default()
     };
-    rebuild(&Rebuild {
+    rebuild(&RebuildInput {
         installation: &till(),
         addon: "till",
         from: None,
@@ -169,7 +169,7 @@ fn what_carries_the_label_and_our_fields_is_recorded() {
         ..live("u1", 1)
     };
     let copied = LiveObject {
-        written: None,
+        last_written: None,
         ..live("u1", 1)
     };
     let created_once = LiveObject {

@@ -37,7 +37,8 @@ fn package(layers: &[&str], wanted: &str) -> String {
         Ok(package) => package,
         Err(error) => return error.to_string(),
     };
-    let text = |file: &File| format!("{}:{}", file.path, String::from_utf8_lossy(&file.bytes));
+    let text =
+        |file: &PackagedFile| format!("{}:{}", file.path, String::from_utf8_lossy(&file.bytes));
     let files: Vec<String> = package.files().iter().map(text).collect();
     files.join(" ")
 }

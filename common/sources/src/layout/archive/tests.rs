@@ -1,6 +1,6 @@
 use std::fs;
 
-use addons_render::package::File as PackageFile;
+use addons_render::package::PackagedFile as PackageFile;
 use common::image::Image;
 use common::manifest::digest::sha256;
 use common::oci::layout::write;
@@ -37,7 +37,7 @@ fn manifest() -> Vec<u8> {
 
 /// The files of an archive with one image that has one layer.
 fn image() -> Vec<Entry> {
-    let named = Named {
+    let named = NamedManifest {
         image: Image::parse("quay.io/a/b:1").unwrap(),
         descriptor: descriptor(IMAGE, &manifest()),
     };
@@ -129,7 +129,7 @@ fn manifests_come_after_what_they_need() {
     let inner = json!({"schemaVersion": 2, "manifests": [child]}).to_string();
     let inner_descriptor = descriptor("x", inner.as_bytes());
     let outer = json!({"schemaVersion": 2, "manifests": [inner_descriptor, child]}).to_string();
-    let named = Named {
+    let named = NamedManifest {
         image: Image::parse("quay.io/a/b:1").unwrap(),
         descriptor: descriptor("x", outer.as_bytes()),
     };
@@ -149,11 +149,11 @@ fn manifests_come_after_what_they_need() {
 
 /// The files of an archive that names a manifest `names` times.
 fn naming(root: &[u8], names: usize) -> Vec<Entry> {
-    let named = (0..names).map(|name| Named {
+    let named = (0..names).map(|name| NamedManifest {
         image: Image::parse(&format!("quay.io/a/b{name}:1")).unwrap(),
         descriptor: descriptor("x", root),
     });
-    let named: Vec<Named> = named.collect();
+    let named: Vec<NamedManifest> = named.collect();
     let mut entries = image();
     entries[1] = regular(INDEX_FILE, &write(&named));
     entries.push(blob(root));
@@ -201,7 +201,7 @@ fn an_artifact_may_be_larger_than_a_manifest() {
         bytes: content.clone(),
     };
     let files = vec![file("catalogue.yaml"), file("original-1.yaml")];
-    let files = Package::folder(files).unwrap();
+    let files = Package::from_folder(files).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("site.tar");
     let mut partial = PartialArchive::open(&path).unwrap();
@@ -209,7 +209,9 @@ fn an_artifact_may_be_larger_than_a_manifest() {
     let descriptor = artifact.unwrap();
     let digest = descriptor.digest.clone();
     let image = Image::parse("quay.io/a/b:1").unwrap();
-    partial.finish(&[Named { image, descriptor }]).unwrap();
+    partial
+        .finish(&[NamedManifest { image, descriptor }])
+        .unwrap();
     let archive = LayoutArchive::open(&path).unwrap();
     let manifest = archive.read_manifest(&digest).unwrap().manifest;
     let layer = manifest.blobs.last().unwrap();

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use common::oci::layout::Named;
+use common::oci::layout::NamedManifest;
 use common::oci::manifest::MAX_MANIFESTS;
 
 use super::{LayoutArchiveError, MAX_ENTRIES};
@@ -24,7 +24,7 @@ impl Trees {
     /// Errors of `listed`, or more manifests than an image can have or than can be pushed.
     pub(super) fn read(
         path: &Path,
-        named: &[Named],
+        named: &[NamedManifest],
         mut listed: impl FnMut(&str) -> Result<Vec<String>, LayoutArchiveError>,
     ) -> Result<Self, LayoutArchiveError> {
         let mut trees = Self::default();
@@ -116,8 +116,8 @@ mod tests {
         format!("sha256:{number:064x}")
     }
 
-    fn named(name: usize, root: usize) -> Named {
-        Named {
+    fn named(name: usize, root: usize) -> NamedManifest {
+        NamedManifest {
             image: Image::parse(&format!("quay.io/a/b{name}:1")).unwrap(),
             descriptor: Descriptor {
                 media_type: INDEX.to_owned(),
@@ -130,7 +130,7 @@ mod tests {
     /// Reads trees in which each root below `roots` lists `children` manifests, numbered from 1,000,000. Also
     /// returns how many manifests were read.
     fn read(
-        named: &[Named],
+        named: &[NamedManifest],
         roots: usize,
         children: usize,
     ) -> (Result<Trees, LayoutArchiveError>, usize) {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_manifest_is_read_once_however_many_names_lead_to_it() {
-        let one: Vec<Named> = (0..200).map(|name| named(name, 0)).collect();
+        let one: Vec<NamedManifest> = (0..200).map(|name| named(name, 0)).collect();
         let (trees, reads) = read(&one, 1, 2_000);
         assert_eq!(reads, 2_001);
         let root = digest(0);
@@ -157,7 +157,7 @@ mod tests {
         let tree = trees.ordered(&root);
         assert_eq!((tree.len(), tree.last()), (2_001, Some(&root.as_str())));
         // Different roots that list the same manifests.
-        let many: Vec<Named> = (0..200).map(|name| named(name, name)).collect();
+        let many: Vec<NamedManifest> = (0..200).map(|name| named(name, name)).collect();
         let (trees, reads) = read(&many, 200, 2_000);
         assert!(trees.is_ok());
         assert_eq!(reads, 2_200);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(reads, 1);
         for distinct in [false, true] {
             let many = (0..2_000).map(|name| named(name, if distinct { name } else { 0 }));
-            let many: Vec<Named> = many.collect();
+            let many: Vec<NamedManifest> = many.collect();
             let (trees, reads) = read(&many, 2_000, 999);
             assert!(
                 matches!(trees, Err(LayoutArchiveError::TooManyNamed { .. })),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use url::Url;
 
 use super::profile;
-use crate::Access;
+use crate::SourceAccess;
 use crate::credentials::{CredentialsError, Proof};
 use crate::platform::{GOOGLE_SETTINGS, HOME};
 use crate::reach::{Addresses, UsedAccount, place};
@@ -126,7 +126,7 @@ impl StoreKind {
 
 impl StoreOptions {
     /// Loads the options for a URL.
-    pub fn load(kind: StoreKind, url: &Url, access: &Access<'_>) -> Result<Self, UrlError> {
+    pub fn load(kind: StoreKind, url: &Url, access: &SourceAccess<'_>) -> Result<Self, UrlError> {
         let location = || redact_url(url);
         let setting = |why| UrlError::Setting {
             location: location(),

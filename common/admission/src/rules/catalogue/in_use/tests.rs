@@ -73,7 +73,7 @@ fn an_entry_in_use_by_core_is_kept_and_others_are_warnings() {
             .push(std::sync::Arc::new(old.clone().into()));
         facts.installations.push(std::sync::Arc::new((&who).into()));
         let mut verdict = Verdict::default();
-        judge(new.as_ref(), &old, &facts, &mut verdict);
+        check_removal(new.as_ref(), &old, &facts, &mut verdict);
         assert_eq!(
             (verdict.problems.len(), verdict.warnings.len()),
             (problems, warnings),
@@ -87,7 +87,7 @@ fn an_entry_in_use_by_core_is_kept_and_others_are_warnings() {
 fn nothing_is_held_in_a_namespace_that_is_deleted(
     new: Option<&AddonCatalogue>,
     old: &AddonCatalogue,
-    mut facts: Facts,
+    mut facts: AdmissionFacts,
 ) {
     let going = NamespaceFacts {
         terminating: true,
@@ -95,7 +95,7 @@ fn nothing_is_held_in_a_namespace_that_is_deleted(
     };
     facts.namespaces.insert(SYSTEM_NAMESPACE.to_owned(), going);
     let mut verdict = Verdict::default();
-    judge(new, old, &facts, &mut verdict);
+    check_removal(new, old, &facts, &mut verdict);
     assert_eq!(verdict, Verdict::default());
 }
 
@@ -123,19 +123,19 @@ fn a_removal_depends_on_what_was_created_just_now() {
             true,
         ),
     ] {
-        let unseen = |facts: &Facts| {
+        let unseen = |facts: &AdmissionFacts| {
             let mut verdict = Verdict::default();
-            judge(new.as_ref(), &old, facts, &mut verdict);
+            check_removal(new.as_ref(), &old, facts, &mut verdict);
             (verdict.unseen, verdict.problems.len())
         };
-        let expected = is_removal.then_some(Unseen::Users);
+        let expected = is_removal.then_some(UnseenDependency::Users);
         assert_eq!(unseen(&facts(vec![])), (expected, 0));
     }
     // What is denied anyway is not looked for.
     let mut known = facts(vec![]);
     known.installations = vec![std::sync::Arc::new(core_installation("coredns").into())];
     let mut verdict = Verdict::default();
-    judge(None, &old, &known, &mut verdict);
+    check_removal(None, &old, &known, &mut verdict);
     assert_eq!((verdict.unseen, verdict.problems.len()), (None, 1));
 }
 
@@ -153,7 +153,7 @@ fn a_core_installation_that_may_be_deleted_holds_nothing() {
         let mut facts = facts(vec![]);
         facts.installations.push(std::sync::Arc::new(who.into()));
         let mut verdict = Verdict::default();
-        judge(None, &old, &facts, &mut verdict);
+        check_removal(None, &old, &facts, &mut verdict);
         let found = (verdict.problems.len(), verdict.warnings.len());
         assert_eq!(found, (problems, warnings), "{verdict:?}");
     }
@@ -200,7 +200,7 @@ fn one_sentence_for_an_entry_names_a_few_installations() {
         });
         facts.installations = users.collect();
         let mut verdict = Verdict::default();
-        judge(None, &old, &facts, &mut verdict);
+        check_removal(None, &old, &facts, &mut verdict);
         assert_eq!(texts(&verdict.problems).concat(), core);
         assert_eq!(verdict.warnings.concat(), warnings);
     }
@@ -208,7 +208,7 @@ fn one_sentence_for_an_entry_names_a_few_installations() {
 
 #[test]
 fn what_a_deletion_needs_is_read_of_any_catalogue() {
-    let read = |object: serde_json::Value| AddonCatalogue::names(&object.to_string());
+    let read = |object: serde_json::Value| AddonCatalogue::read_names(&object.to_string());
     let of_another_release = json!({
         "metadata": {"name": "a"},
         "spec": {"class": "Core", "addons": [{"name": "web", "support": "None", "versions": [
@@ -237,7 +237,7 @@ fn what_is_not_known_of_installations_is_said() {
     facts.are_incomplete = true;
     for (left, warnings) in [(Some(&new), 1), (None, 1), (Some(&old), 0)] {
         let mut verdict = Verdict::default();
-        judge(left, &old, &facts, &mut verdict);
+        check_removal(left, &old, &facts, &mut verdict);
         assert_eq!(verdict.warnings.len(), warnings, "{verdict:?}");
     }
 }

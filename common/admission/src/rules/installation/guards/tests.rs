@@ -10,7 +10,7 @@ use crate::fixtures::{core, core_installation, facts, installation, marks, reque
 use common::api::names::SYSTEM_NAMESPACE;
 
 /// Facts in which the system namespace has these marks.
-fn namespace(terminating: bool, cluster_deleting: bool) -> Facts {
+fn namespace(terminating: bool, cluster_deleting: bool) -> AdmissionFacts {
     let mut facts = facts(vec![]);
     let marks = NamespaceFacts {
         cluster_deleting,
@@ -206,7 +206,7 @@ fn what_becomes_core_carries_nothing_that_would_remove_it() {
             (&core, Some(&before), false),
             (&before, None, false),
         ] {
-            let problems = planted_before(new, old);
+            let problems = check_becoming_core(new, old);
             assert_eq!(problems.len(), usize::from(is_denied), "{new:?} {old:?}");
         }
     }
@@ -294,7 +294,7 @@ fn names_of_core_sets_are_reserved_everywhere() {
     let marks_of = |namespace: &str, is_core: bool| {
         let mut record = named(namespace, json!([]));
         record.spec.core_addon = is_core;
-        Marks::of(&record)
+        GuardMarks::from_installation(&record)
     };
     for (holder, new, who, denied) in [
         (&of_set, marks_of("team", false), requester(&[]), true),
