@@ -6,11 +6,8 @@ use addons_airgap::AirgapError;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
-use addons_operation::error::Refused;
-use addons_plan::immutable::RecreationError;
-use addons_plan::planner::{PlanError, RefusalReason};
+use addons_operation::error::{Category, ErrorKind, Refused};
 use addons_plan::refusal::Cause;
-use common::values::ValuesError;
 use serde::Serialize;
 
 use crate::usage::Usage;
@@ -50,9 +47,9 @@ impl Exit {
         } else if let Some(error) = error.downcast_ref::<OperationError>() {
             Self::of_operation(error)
         } else if let Some(error) = error.downcast_ref::<EngineError>() {
-            Some(Self::of_engine(error))
+            Self::of_kind(error.into())
         } else if let Some(error) = error.downcast_ref::<ChooseError>() {
-            Some(Self::of_choice(error))
+            Self::of_kind(error.into())
         } else if error.is::<Refused>() {
             Some(Self::Denied)
         } else if error.is::<Usage>() {
@@ -62,67 +59,21 @@ impl Exit {
         }
     }
 
-    /// Returns the code of an error of an operation. `None` if it has no code of its own.
+    /// Returns the code of an error of an operation; `None` if its causes decide.
     pub fn of_operation(error: &OperationError) -> Option<Self> {
-        match error.root() {
-            OperationError::Engine(error) => Some(Self::of_engine(error)),
-            OperationError::Plan(error) => Some(Self::of_plan(error)),
-            OperationError::Choose(error) => Some(Self::of_choice(error)),
-            OperationError::Moved(_)
-            | OperationError::ForeignRelease(_)
-            | OperationError::ChangedRelease(_)
-            | OperationError::InGit(_)
-            | OperationError::Member(_)
-            | OperationError::Migration(_)
-            | OperationError::NotSynced(_)
-            | OperationError::Content(_)
-            | OperationError::OtherCluster(_) => Some(Self::Conflict),
-            OperationError::Recreation(error) => Some(Self::of_recreation(error)),
-            OperationError::Refusal(error) => Some(Self::of_cause(error.cause())),
-            OperationError::Refused(_) => Some(Self::Denied),
-            OperationError::NotServed(_) => Some(Self::TimedOut),
-            OperationError::Interrupted(_) => Some(Self::Interrupted),
-            OperationError::Values(ValuesError::Set { .. } | ValuesError::NoValue { .. })
-            | OperationError::Recreate(_)
-            | OperationError::Ambiguous { .. }
-            | OperationError::NotLocal { .. } => Some(Self::Usage),
-            // Causes of the error may have a code.
-            _ => None,
-        }
+        Self::of_kind(error.kind())
     }
 
-    fn of_choice(error: &ChooseError) -> Self {
-        match error {
-            ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
-            ChooseError::Unknown { .. }
-            | ChooseError::Unread { .. }
-            | ChooseError::Held { .. }
-            | ChooseError::NoSuchVersion { .. } => Self::Failed,
-        }
-    }
-
-    fn of_engine(error: &EngineError) -> Self {
-        match error {
-            EngineError::Denied { .. } => Self::Denied,
-            EngineError::Locked { .. }
-            | EngineError::Record(_)
-            | EngineError::Conflict { .. }
-            | EngineError::FieldConflict { .. }
-            | EngineError::Stale { .. }
-            | EngineError::Api { code: 409, .. } => Self::Conflict,
-            EngineError::Unreachable { .. }
-            | EngineError::Unauthorized { .. }
-            | EngineError::Forbidden { .. }
-            | EngineError::NotInitialised
-            | EngineError::Impersonating
-            | EngineError::Immutable { .. }
-            | EngineError::Unchangeable { .. }
-            | EngineError::OwnWebhook { .. }
-            | EngineError::Invalid { .. }
-            | EngineError::Unserved { .. }
-            | EngineError::Api { .. }
-            | EngineError::TooLarge { .. } => Self::Failed,
-        }
+    fn of_kind(kind: ErrorKind) -> Option<Self> {
+        kind.category.map(|category| match category {
+            Category::Failed => Self::Failed,
+            Category::Usage => Self::Usage,
+            Category::TimedOut => Self::TimedOut,
+            Category::Conflict => Self::Conflict,
+            Category::DoesNotFit => Self::DoesNotFit,
+            Category::Denied => Self::Denied,
+            Category::Interrupted => Self::Interrupted,
+        })
     }
 
     /// Returns the code of a refusal, or of an object that failed.
@@ -131,32 +82,6 @@ impl Exit {
             Cause::Denied => Self::Denied,
             Cause::Conflict => Self::Conflict,
             Cause::Other => Self::Failed,
-        }
-    }
-
-    /// Returns a conflict if the user can accept the recreation. Objects that hold data have to be changed in the manifest.
-    fn of_recreation(error: &RecreationError) -> Self {
-        if error.is_final() {
-            Self::Failed
-        } else {
-            Self::Conflict
-        }
-    }
-
-    fn of_plan(error: &PlanError) -> Self {
-        match error {
-            PlanError::Refused { objects } => {
-                let codes = objects.iter().map(|object| match object.reason {
-                    RefusalReason::Foreign { .. }
-                    | RefusalReason::Claimed { .. }
-                    | RefusalReason::Controlled { .. }
-                    | RefusalReason::Reconciled { .. } => Self::Conflict,
-                    RefusalReason::Terminating | RefusalReason::NoNamespace => Self::Failed,
-                });
-                codes.max().unwrap_or(Self::Failed)
-            }
-            PlanError::RecordOlder(_) => Self::Conflict,
-            PlanError::MostlyPruned { .. } | PlanError::TooLarge(_) => Self::Failed,
         }
     }
 }

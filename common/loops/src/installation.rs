@@ -365,10 +365,10 @@ pub(crate) async fn write(
             stand(cluster, record, &Standing::ManagedElsewhere { message }).await?;
             None
         }
-        Outcome::Failed(error) if is_of_record(error) || is_lost(ctx, error).await => {
+        Outcome::Failed(error) if error.kind().is_of_installation || is_lost(ctx, error).await => {
             stalls(error).await?
         }
-        Outcome::Lost(error) if is_of_record(error) || is_lost(ctx, error).await => {
+        Outcome::Lost(error) if error.kind().is_of_installation || is_lost(ctx, error).await => {
             stalls(error).await?
         }
         Outcome::Executed(plan, report) => Some(Happened {
@@ -404,24 +404,5 @@ async fn is_lost(ctx: &Context, error: &OperationError) -> bool {
     match (ctx.cluster().await, error.root()) {
         (Ok(cluster), OperationError::Engine(error)) => cluster.is_lost(error),
         _ => false,
-    }
-}
-
-/// Returns whether an error is about the installation, and not about the server, another client at work, or the end of this process.
-fn is_of_record(error: &OperationError) -> bool {
-    match error.root() {
-        OperationError::Interrupted(_)
-        | OperationError::Connect(_)
-        | OperationError::NoCluster
-        | OperationError::Suspended(_) => false,
-        OperationError::Engine(error) => !matches!(
-            error,
-            EngineError::Unreachable { .. }
-                | EngineError::Unauthorized { .. }
-                | EngineError::Locked { .. }
-                | EngineError::Stale { .. }
-                | EngineError::NotInitialised
-        ),
-        _ => true,
     }
 }

@@ -1,11 +1,9 @@
 //! Places around an error, and the error chain.
 
 use addons_engine::EngineError;
-use addons_helm::HelmError;
 use common::values::mask::Mask;
 
 use super::OperationError;
-use crate::jail::JailError;
 
 impl OperationError {
     /// Returns the error itself, without the places around it.
@@ -45,16 +43,6 @@ impl OperationError {
             return self;
         }
         Self::Masked(text)
-    }
-
-    /// Whether rendering needs more memory than the limit.
-    #[must_use]
-    pub fn is_too_large(&self) -> bool {
-        matches!(
-            self,
-            Self::Helm(HelmError::Memory { .. } | HelmError::TooMuch { .. })
-                | Self::Jail(JailError::Memory | JailError::TooLarge | JailError::File { .. })
-        )
     }
 
     /// Returns the error and its causes in one line.
