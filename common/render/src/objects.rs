@@ -17,6 +17,7 @@ use super::package::Package;
 use super::random::Random;
 use super::text::{Section, Text, TextError};
 use common::api::catalogue::Method;
+use common::causes::with_causes;
 use common::entrance;
 use common::manifest::key::ObjectKey;
 use common::manifest::parse::{ManifestError, Options, Parsed, parse};
@@ -241,7 +242,7 @@ pub fn to_bytes(result: &Result<Objects, ObjectsError>) -> Result<Vec<u8>, serde
     let objects = result.as_ref().unwrap_or(&none);
     let manifests = objects.manifests.iter();
     serde_json::to_vec(&Written {
-        error: result.as_ref().err().map(chain),
+        error: result.as_ref().err().map(|error| with_causes(error)),
         manifests: manifests
             .map(|manifest| WrittenManifest {
                 object: &manifest.object,
@@ -279,19 +280,6 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Result<Objects, String>, serde_json::E
         warnings: read.warnings,
         doubts: read.doubts,
     }))
-}
-
-/// Returns the message of an error with its causes.
-fn chain(error: &ObjectsError) -> String {
-    let mut text = error.to_string();
-    for cause in std::iter::successors(error.source(), |cause| (**cause).source()) {
-        let words = cause.to_string();
-        // Some messages already end with their cause.
-        if !text.ends_with(&words) {
-            text = format!("{text}: {words}");
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Places around an error, and the error chain.
 
 use addons_engine::EngineError;
+use common::causes::with_causes;
 use common::values::mask::Mask;
 
 use super::OperationError;
@@ -48,17 +49,7 @@ impl OperationError {
     /// Returns the error and its causes in one line.
     #[must_use]
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            let words = error.to_string();
-            // Some messages already end with their cause.
-            if !text.ends_with(&words) {
-                text = format!("{text}: {words}");
-            }
-            cause = error.source();
-        }
-        text
+        with_causes(self)
     }
 }
 
