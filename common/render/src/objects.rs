@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::error::Error as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
