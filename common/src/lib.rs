@@ -15,7 +15,7 @@
 //! | [`entrance`] | reading of untrusted JSON, within bounds |
 //! | [`address`], [`foreign`] | untrusted addresses and texts |
 //! | [`right`] | permissions, as RBAC names them |
-//! | [`hex`], [`nearest`], [`shorten`] | hex digits, suggestions for misspelt names, shortened texts |
+//! | [`causes`], [`hex`], [`nearest`], [`shorten`] | errors in one line, hex digits, suggestions for misspelt names, shortened texts |
 //!
 //! Invariants: nothing here uses a task, a socket, a file, the clock, the environment or randomness. The time, the facts of a cluster
 //! and the kinds that it serves are passed in as arguments. Clippy's `disallowed_methods` and a test enforce this.
@@ -25,6 +25,7 @@
 pub mod address;
 pub mod api;
 pub mod catalogue;
+pub mod causes;
 pub mod directory;
 pub mod entrance;
 pub mod foreign;

@@ -6,11 +6,8 @@ use addons_airgap::AirgapError;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
-use addons_operation::error::VerdictRefusal;
-use addons_plan::immutable::RecreationError;
-use addons_plan::planner::{PlanError, RefusalReason};
+use addons_operation::error::{Category, ErrorKind, VerdictRefusal};
 use addons_plan::refusal::FailureCause;
-use common::values::ValuesError;
 use serde::Serialize;
 
 use crate::usage::UsageError;
@@ -53,9 +50,9 @@ impl Exit {
         } else if let Some(error) = error.downcast_ref::<OperationError>() {
             Self::from_operation(error)
         } else if let Some(error) = error.downcast_ref::<EngineError>() {
-            Some(Self::from_engine(error))
+            Self::from_kind(error.into())
         } else if let Some(error) = error.downcast_ref::<ChooseError>() {
-            Some(Self::from_choice(error))
+            Self::from_kind(error.into())
         } else if error.is::<VerdictRefusal>() {
             Some(Self::Denied)
         } else if error.is::<UsageError>() {
@@ -65,67 +62,21 @@ impl Exit {
         }
     }
 
-    /// Returns the code of an error of an operation. `None` if it has no code of its own.
+    /// Returns the code of an error of an operation; `None` if its causes decide.
     pub fn from_operation(error: &OperationError) -> Option<Self> {
-        match error.root() {
-            OperationError::Engine(error) => Some(Self::from_engine(error)),
-            OperationError::Plan(error) => Some(Self::from_plan(error)),
-            OperationError::Choose(error) => Some(Self::from_choice(error)),
-            OperationError::Moved(_)
-            | OperationError::ForeignRelease(_)
-            | OperationError::ChangedRelease(_)
-            | OperationError::InGit(_)
-            | OperationError::Member(_)
-            | OperationError::Migration(_)
-            | OperationError::NotSynced(_)
-            | OperationError::Content(_)
-            | OperationError::OtherCluster(_) => Some(Self::Conflict),
-            OperationError::Recreation(error) => Some(Self::from_recreation(error)),
-            OperationError::Refusal(error) => Some(Self::from_cause(error.cause())),
-            OperationError::Refused(_) => Some(Self::Denied),
-            OperationError::NotServed(_) => Some(Self::TimedOut),
-            OperationError::Interrupted(_) => Some(Self::Interrupted),
-            OperationError::Values(ValuesError::Set { .. } | ValuesError::NoValue { .. })
-            | OperationError::Recreate(_)
-            | OperationError::Ambiguous { .. }
-            | OperationError::NotLocal { .. } => Some(Self::Usage),
-            // Causes of the error may have a code.
-            _ => None,
-        }
+        Self::from_kind(error.kind())
     }
 
-    fn from_choice(error: &ChooseError) -> Self {
-        match error {
-            ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
-            ChooseError::Unknown { .. }
-            | ChooseError::Unread { .. }
-            | ChooseError::Held { .. }
-            | ChooseError::NoSuchVersion { .. } => Self::Failed,
-        }
-    }
-
-    fn from_engine(error: &EngineError) -> Self {
-        match error {
-            EngineError::Denied { .. } => Self::Denied,
-            EngineError::Locked { .. }
-            | EngineError::Record(_)
-            | EngineError::Conflict { .. }
-            | EngineError::FieldConflict { .. }
-            | EngineError::Stale { .. }
-            | EngineError::Api { code: 409, .. } => Self::Conflict,
-            EngineError::Unreachable { .. }
-            | EngineError::Unauthorized { .. }
-            | EngineError::Forbidden { .. }
-            | EngineError::NotInitialised
-            | EngineError::Impersonating
-            | EngineError::Immutable { .. }
-            | EngineError::Unchangeable { .. }
-            | EngineError::OwnWebhook { .. }
-            | EngineError::Invalid { .. }
-            | EngineError::Unserved { .. }
-            | EngineError::Api { .. }
-            | EngineError::TooLarge { .. } => Self::Failed,
-        }
+    fn from_kind(kind: ErrorKind) -> Option<Self> {
+        kind.category.map(|category| match category {
+            Category::Failed => Self::Failed,
+            Category::Usage => Self::Usage,
+            Category::TimedOut => Self::TimedOut,
+            Category::Conflict => Self::Conflict,
+            Category::DoesNotFit => Self::DoesNotFit,
+            Category::Denied => Self::Denied,
+            Category::Interrupted => Self::Interrupted,
+        })
     }
 
     /// Returns the code of a refusal, or of an object that failed.
@@ -134,32 +85,6 @@ impl Exit {
             FailureCause::Denied => Self::Denied,
             FailureCause::Conflict => Self::Conflict,
             FailureCause::Other => Self::Failed,
-        }
-    }
-
-    /// Returns a conflict if the user can accept the recreation. Objects that hold data have to be changed in the manifest.
-    fn from_recreation(error: &RecreationError) -> Self {
-        if error.is_final() {
-            Self::Failed
-        } else {
-            Self::Conflict
-        }
-    }
-
-    fn from_plan(error: &PlanError) -> Self {
-        match error {
-            PlanError::Refused { objects } => {
-                let codes = objects.iter().map(|object| match object.reason {
-                    RefusalReason::Foreign { .. }
-                    | RefusalReason::Claimed { .. }
-                    | RefusalReason::Controlled { .. }
-                    | RefusalReason::Reconciled { .. } => Self::Conflict,
-                    RefusalReason::Terminating | RefusalReason::NoNamespace => Self::Failed,
-                });
-                codes.max().unwrap_or(Self::Failed)
-            }
-            PlanError::RecordOlder(_) => Self::Conflict,
-            PlanError::MostlyPruned { .. } | PlanError::TooLarge(_) => Self::Failed,
         }
     }
 }

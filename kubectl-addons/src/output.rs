@@ -12,6 +12,7 @@ pub mod template;
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 
+use common::causes::with_causes;
 use common::foreign::escape_controls;
 use serde::Serialize;
 
@@ -164,16 +165,7 @@ fn format_error(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Formats `WHAT: CAUSE: CAUSE`.
 pub fn describe_chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = String::new();
-    for cause in hint::causes(error) {
-        let cause = cause.to_string();
-        // Some libraries repeat their source in their own words.
-        if !text.contains(cause.trim()) {
-            text.push_str(if text.is_empty() { "" } else { ": " });
-            text.push_str(cause.trim());
-        }
-    }
-    cause::replace_causes(&text)
+    cause::replace_causes(&with_causes(error))
 }
 
 /// Prints a message of clap. Help and version are data; mistakes end with 2.

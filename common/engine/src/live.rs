@@ -108,7 +108,7 @@ pub async fn list_owned(
 }
 
 /// Reads the live objects with these names, whatever their labels: `None` if an object does not exist, `Err` with the reason if it cannot
-/// be read. A kind that is not served has no objects.
+/// be read. A kind that is not served has no objects only if it is certain that they were deleted.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -119,7 +119,12 @@ pub async fn read_named(
 ) -> Result<Vec<(ObjectKey, Result<Option<Value>, String>)>, EngineError> {
     let reads = keys.into_iter().map(async |key| {
         let Some((gvk, info)) = kinds.preferred(&key.group, &key.kind) else {
-            return Ok((key, Ok(None)));
+            let found =
+                match addressed::check_unserved(cluster, kinds, &key.group, &key.kind).await? {
+                    UnservedKind::Gone => Ok(None),
+                    UnservedKind::Unknown(why) => Err(why),
+                };
+            return Ok((key, found));
         };
         match get(cluster, &gvk, info, key.namespace.as_deref(), &key.name).await {
             Ok(found) => Ok((key, Ok(found))),
@@ -213,4 +218,26 @@ fn parse_listed(text: &str) -> Result<Value, serde_json::Error> {
         }
     }
     Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake;
+
+    /// Semantics 13.6: an object that cannot be read may exist.
+    #[tokio::test]
+    async fn objects_of_a_group_that_is_not_served_are_unknown() {
+        let (cluster, asked) = fake::cluster(Vec::new());
+        let key = ObjectKey {
+            group: "apps".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        };
+        let found = read_named(&cluster, &KindTable::default(), vec![key]).await;
+        let found = found.unwrap();
+        assert!(matches!(found.as_slice(), [(_, Err(_))]), "{found:?}");
+        assert_eq!(asked.lines(), [""; 0]);
+    }
 }

@@ -46,7 +46,7 @@ pub enum RemoteError {
         secret: String,
     },
     /// The kubeconfig is refused.
-    #[error("the kubeconfig in Secret {namespace}/{secret}, key {key}: {source}")]
+    #[error("the kubeconfig in Secret {namespace}/{secret}, key {key}")]
     Kubeconfig {
         /// The namespace.
         namespace: String,

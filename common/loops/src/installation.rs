@@ -23,8 +23,8 @@ use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::catalogue::content::ContentError;
 
 use crate::attempts::{Attempts, BegunAttempt};
+use crate::compatibility;
 use crate::rights::Rights;
-use crate::{compatibility, reason};
 
 /// The functions that write the texts of conditions and Events.
 #[derive(Clone, Copy, Debug)]
@@ -359,7 +359,7 @@ pub(crate) async fn write_outcome(
     let cluster = ctx.home().await?;
     let stalls = async |error: &OperationError| {
         let words = (how.words.error)(&name_of(record), error);
-        let standing = reason::to_standing(error, words);
+        let standing = to_state(error, words);
         let is_new = record_state(cluster, record, &standing).await?;
         Ok::<_, OperationError>(standing.into_event().filter(|_| is_new))
     };
@@ -379,12 +379,12 @@ pub(crate) async fn write_outcome(
             None
         }
         ReconcileOutcome::Failed(error)
-            if concerns_installation(error) || is_cluster_lost(ctx, error).await =>
+            if error.kind().is_of_installation || is_cluster_lost(ctx, error).await =>
         {
             stalls(error).await?
         }
         ReconcileOutcome::Lost(error)
-            if concerns_installation(error) || is_cluster_lost(ctx, error).await =>
+            if error.kind().is_of_installation || is_cluster_lost(ctx, error).await =>
         {
             stalls(error).await?
         }
@@ -416,29 +416,21 @@ async fn unmark(ctx: &Context, record: &AddonInstallation) -> Result<(), Operati
     Ok(attempt_mark::end(ctx.home().await?, record).await?)
 }
 
+/// Returns the state of an installation that failed with this error. Only protections that a person can override ask for a confirmation.
+fn to_state(error: &OperationError, words: String) -> ReconcileState {
+    let (kind, message) = (error.kind(), shorten_message(words));
+    let reason = kind.reason;
+    if kind.can_be_accepted {
+        ReconcileState::NeedsConfirmation { reason, message }
+    } else {
+        ReconcileState::Stalled { reason, message }
+    }
+}
+
 /// Returns whether the other cluster with the objects does not respond, or refuses the credentials.
 async fn is_cluster_lost(ctx: &Context, error: &OperationError) -> bool {
     match (ctx.cluster().await, error.root()) {
         (Ok(cluster), OperationError::Engine(error)) => cluster.is_remote_failure(error),
         _ => false,
-    }
-}
-
-/// Returns whether an error is about the installation, and not about the server, another client at work, or the end of this process.
-fn concerns_installation(error: &OperationError) -> bool {
-    match error.root() {
-        OperationError::Interrupted(_)
-        | OperationError::Connect(_)
-        | OperationError::NoCluster
-        | OperationError::Suspended(_) => false,
-        OperationError::Engine(error) => !matches!(
-            error,
-            EngineError::Unreachable { .. }
-                | EngineError::Unauthorized { .. }
-                | EngineError::Locked { .. }
-                | EngineError::Stale { .. }
-                | EngineError::NotInitialised
-        ),
-        _ => true,
     }
 }

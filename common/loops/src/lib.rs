@@ -19,7 +19,6 @@
 //! | `compatibility` | whether the installed version is still listed and fits its cluster |
 //! | [`attempts`] | keeps an installation that killed the process from doing so again and again |
 //! | `rights` | whose rights are used |
-//! | `reason` | whether a failure needs a person, and its word in the condition |
 //!
 //! Nothing here decides what is due or writes objects: the operations of `addons-operation` do that. Nothing here prints: the caller
 //! provides the texts ([`installation::Words`]) and receives an [`Outcome`] for each installation.
@@ -37,7 +36,6 @@ pub mod installation;
 pub mod metrics;
 pub mod pass;
 mod queue;
-mod reason;
 pub mod reconciler;
 pub mod retire;
 mod rights;

@@ -1,5 +1,6 @@
 //! Errors that end an operation, or one installation of it.
 
+mod kind;
 mod place;
 mod plan;
 mod resolve;
@@ -38,6 +39,7 @@ use crate::text::seconds;
 use common::catalogue::content::ContentError;
 use common::catalogue::orphan::MissingOrigin;
 
+pub use kind::{Category, ErrorKind};
 pub use place::within;
 pub use plan::{
     AdoptError, ChangedRelease, ConfiguredRelease, ForeignRelease, MissingRights, ModeError,

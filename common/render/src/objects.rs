@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::error::Error as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +16,7 @@ use super::package::Package;
 use super::random::RandomFields;
 use super::text::{RenderedText, TextError, TextSection};
 use common::api::catalogue::Method;
+use common::causes::with_causes;
 use common::entrance;
 use common::manifest::key::ObjectKey;
 use common::manifest::parse::{ManifestError, ManifestOptions, ParsedManifests, parse};
@@ -249,7 +249,7 @@ pub fn to_bytes(
     let objects = result.as_ref().unwrap_or(&none);
     let manifests = objects.manifests.iter();
     serde_json::to_vec(&WrittenObjects {
-        error: result.as_ref().err().map(message_with_causes),
+        error: result.as_ref().err().map(|error| with_causes(error)),
         manifests: manifests
             .map(|manifest| WrittenManifest {
                 object: &manifest.object,
@@ -287,19 +287,6 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Result<RenderedObjects, String>, serde
         warnings: read.warnings,
         doubts: read.doubts,
     }))
-}
-
-/// Returns the message of an error with its causes.
-fn message_with_causes(error: &ObjectsError) -> String {
-    let mut text = error.to_string();
-    for cause in std::iter::successors(error.source(), |cause| (**cause).source()) {
-        let words = cause.to_string();
-        // Some messages already end with their cause.
-        if !text.ends_with(&words) {
-            text = format!("{text}: {words}");
-        }
-    }
-    text
 }
 
 #[cfg(test)]

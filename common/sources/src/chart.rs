@@ -84,7 +84,7 @@ pub enum RepositoryChartError {
         actual: String,
     },
     /// The archive cannot be read.
-    #[error("{url}: {problem}")]
+    #[error("{url}")]
     Archive {
         /// The URL of the archive.
         url: String,

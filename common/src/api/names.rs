@@ -214,9 +214,9 @@ pub fn installation_name(addon: &str) -> String {
         })
         .collect();
     clean.truncate(200);
-    let clean = clean
-        .trim_matches(|c| c == '-' || c == '.')
-        .replace("..", ".");
+    let labels = clean.split('.').map(|label| label.trim_matches('-'));
+    let labels: Vec<&str> = labels.filter(|label| !label.is_empty()).collect();
+    let clean = labels.join(".");
     let hash = hex_prefix(addon.as_bytes(), 8);
     if clean.is_empty() {
         format!("addon-{hash}")
@@ -271,4 +271,29 @@ pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
     let mut prefix = hex::encode(&Sha256::digest(bytes));
     prefix.truncate(digits);
     prefix
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_installation_of_any_name_of_an_addon_is_an_object_name() {
+        for addon in [
+            "alb_ssl_ingress",
+            "a._b",
+            "a...b",
+            "a-.b",
+            "-",
+            "...",
+            "ä",
+            "A.B_",
+            "_",
+        ] {
+            let name = installation_name(addon);
+            assert!(is_object_name(&name), "{addon}: {name}");
+            assert_ne!(name, addon);
+        }
+        assert_eq!(installation_name("a.b"), "a.b");
+    }
 }

@@ -26,7 +26,7 @@ pub struct NamedManifest {
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
     /// It is not JSON, or has another structure.
-    #[error("index.json cannot be read: {0}")]
+    #[error("index.json cannot be read")]
     Malformed(#[source] serde_json::Error),
     /// An entry has no name.
     #[error(

@@ -50,7 +50,7 @@ pub struct OciManifest {
 #[derive(Debug, thiserror::Error)]
 pub enum OciManifestError {
     /// It is not JSON, or has another structure.
-    #[error("the manifest cannot be read: {0}")]
+    #[error("the manifest cannot be read")]
     Malformed(#[source] serde_json::Error),
     /// Its media type is not supported.
     #[error("a manifest of type {0} is not supported; push the image in OCI or Docker v2 format")]

@@ -1,11 +1,10 @@
 //! Places around an error, and the error chain.
 
 use addons_engine::EngineError;
-use addons_helm::HelmError;
+use common::causes::with_causes;
 use common::values::mask::SecretMask;
 
 use super::OperationError;
-use crate::jail::JailError;
 
 impl OperationError {
     /// Returns the error itself, without the places around it.
@@ -47,30 +46,10 @@ impl OperationError {
         Self::Masked(text)
     }
 
-    /// Whether rendering needs more memory than the limit.
-    #[must_use]
-    pub fn is_too_large(&self) -> bool {
-        matches!(
-            self,
-            Self::Helm(HelmError::Memory { .. } | HelmError::TooMuch { .. })
-                | Self::Jail(JailError::Memory | JailError::TooLarge | JailError::File { .. })
-        )
-    }
-
     /// Returns the error and its causes in one line.
     #[must_use]
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            let words = error.to_string();
-            // Some messages already end with their cause.
-            if !text.ends_with(&words) {
-                text = format!("{text}: {words}");
-            }
-            cause = error.source();
-        }
-        text
+        with_causes(self)
     }
 }
 
