@@ -1,9 +1,8 @@
 //! Announces a plan, asks for confirmation, executes the plan and reports.
 
-use std::io::BufRead as _;
 use std::sync::Arc;
 
-use addons_engine::{Failure, OperationStage, Report};
+use addons_engine::{OperationStage, Report};
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::health;
 use addons_operation::plan::ask_about_removals;
@@ -17,32 +16,16 @@ use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 
 use crate::cli::operation::{ChangeArgs, DryRunMode, RunArgs};
-use crate::events;
-use crate::exit::Exit;
+use crate::exit::{Exit, exit_of_report, exit_with_skipped, exit_without_skipped};
 use crate::interrupt::{SignalReceiver, WritingGuard};
 use crate::output::{self, of_cluster};
+use crate::prompt::confirm;
 use crate::session::Session;
-use crate::words::dry_run as told;
-use crate::words::hint;
-use crate::words::{plan as words, typed};
-use crate::{again, choices};
+use crate::words::{dry_run as told, hint, plan as words, typed};
+use crate::{again, choices, events, failure};
 
 /// The last line of a dry run.
 pub const UNCHANGED: &str = "dry run: nothing was changed";
-
-/// The user did not agree, or could not be asked. Nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfirmationError {
-    /// There is no terminal to ask on.
-    #[error("cannot ask for confirmation without a terminal; to go ahead unasked, add --yes")]
-    NoTerminal,
-    /// The user gave another answer than `y`.
-    #[error("nothing was changed")]
-    No,
-    /// On one of several clusters, the plan is no longer the one that the user confirmed.
-    #[error("the plan differs from the one that was confirmed")]
-    Overtaken,
-}
 
 /// Refuses `--recreate` for an object that the plan does not recreate. With several clusters this is only a note, because another one may
 /// need it.
@@ -230,7 +213,7 @@ fn report_outcomes(
             }
             Err(error) => {
                 let error = anyhow::Error::from(error);
-                let exit = output::report_failure(&error);
+                let exit = failure::report_failure(&error);
                 events::emit_reported(&planned.plan, None, exit);
                 exit
             }
@@ -345,35 +328,6 @@ pub fn preview(session: &Session, plan: &Plan) -> Exit {
     Exit::Done
 }
 
-/// Returns the highest exit code of the objects of an installation (semantics 17.5).
-pub fn exit_of_report(report: &Report) -> Exit {
-    exit_with_skipped(exit_without_skipped(report), !report.skipped.is_empty())
-}
-
-/// Returns the highest exit code of the objects except skipped ones. See [`of_skipped`].
-fn exit_without_skipped(report: &Report) -> Exit {
-    let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
-    not_ready
-        .max()
-        .unwrap_or(Exit::Done)
-        .max(exit_of_failures(&report.failed))
-}
-
-/// Returns the highest exit code of failed objects.
-fn exit_of_failures(failed: &[Failure]) -> Exit {
-    let codes = failed.iter().map(|failure| Exit::from_cause(failure.cause));
-    codes.max().unwrap_or(Exit::Done)
-}
-
-/// Adds skipped objects to the exit code: they were skipped because of a failure, perhaps in another add-on, or else because of a timeout.
-fn exit_with_skipped(worst: Exit, skipped: bool) -> Exit {
-    if worst == Exit::Done && skipped {
-        Exit::TimedOut
-    } else {
-        worst
-    }
-}
-
 /// Asks whether to write objects again whose CRD drops their stored version. Without a terminal, the plan is refused.
 fn accept_migrations(plan: Plan, yes: bool) -> Result<Plan> {
     let Err(refusal) = plan.check_migrations() else {
@@ -415,25 +369,3 @@ fn confirmation_question(plan: &Plan) -> &'static str {
         _ => "Continue? [y/N] ",
     }
 }
-
-/// Asks a question that only `y` confirms.
-///
-/// # Errors
-/// [`Declined`].
-pub fn confirm(question: &str) -> Result<(), ConfirmationError> {
-    if !output::can_ask() {
-        return Err(ConfirmationError::NoTerminal);
-    }
-    output::ask(question);
-    let mut answer = String::new();
-    // An unreadable answer counts as no.
-    let _ = std::io::stdin().lock().read_line(&mut answer);
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
-        Ok(())
-    } else {
-        Err(ConfirmationError::No)
-    }
-}
-
-#[cfg(test)]
-mod tests;

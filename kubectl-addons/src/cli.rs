@@ -9,7 +9,8 @@ pub mod fleet;
 pub mod format;
 mod help;
 pub mod history;
-mod name;
+pub(crate) mod name;
+mod named;
 pub mod operation;
 pub mod plan;
 pub mod reading;
@@ -28,15 +29,12 @@ use std::time::Duration;
 
 use clap::builder::Styles;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use clap_complete::engine::ArgValueCandidates;
-
-use addons_versions::tolerant;
 use common::catalogue::author::Typed;
 
-use crate::completion;
 use duration::bound;
 pub use duration::duration;
 pub use format::{Listing, Output, OutputFormat, PagedOutput, ReportOutput};
+use name::Candidates;
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -214,7 +212,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub kubeconfig: Option<String>,
     /// Context of the kubeconfig; several, separated by commas, for commands that work on many clusters
-    #[arg(long, global = true, value_name = "NAME[,NAME...]", add = ArgValueCandidates::new(completion::contexts))]
+    #[arg(long, global = true, value_name = "NAME[,NAME...]", add = Candidates::Contexts)]
     pub context: Option<String>,
     /// Cluster of the kubeconfig
     #[arg(long, global = true)]
@@ -323,14 +321,6 @@ pub enum RuleChoice {
     Documented,
     /// as kops 1.22 and later: id, hash, generation; versions are ignored
     Channels,
-}
-
-/// Checks a version, and returns it as it was typed.
-pub fn version(text: &str) -> Result<String, String> {
-    match tolerant::parse(text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 #[cfg(test)]

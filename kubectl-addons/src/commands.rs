@@ -10,6 +10,7 @@ pub mod core;
 pub mod diff;
 pub mod doctor;
 pub mod export;
+pub mod fleet;
 pub mod history;
 pub mod images;
 pub mod import;
@@ -35,18 +36,12 @@ pub mod values;
 pub mod verify;
 pub mod version;
 
-use anyhow::{Context as _, Result};
-use common::catalogue::Catalogue;
-use common::catalogue::Origin;
-use common::catalogue::select::ClusterVersions;
+use anyhow::Result;
 
 use crate::cli::CliCommand;
 use crate::cli::channel::ChannelCommand;
-use crate::cli::reading::FitArgs;
 use crate::exit::Exit;
-use crate::output;
 use crate::session::Session;
-use crate::words::hint;
 
 /// Runs a command.
 ///
@@ -86,43 +81,5 @@ pub async fn run(session: &Session, command: &CliCommand) -> Result<Exit> {
         CliCommand::Version(args) => version::run(session, args).await,
         CliCommand::Completion(args) => completion::run(args),
         CliCommand::Options => Ok(options::run()),
-    }
-}
-
-/// Returns the facts that `search`, `show`, `images` and `export` select versions by: those of the cluster, or the typed versions.
-async fn fit_facts(
-    session: &Session,
-    catalogue: &Catalogue,
-    fit: &FitArgs,
-) -> Result<ClusterVersions> {
-    let (k8s, kkp) = (fit.k8s.as_deref(), fit.kkp.as_deref());
-    let facts = session.fit_for(catalogue, k8s, kkp).await;
-    match fit.k8s {
-        Some(_) => facts,
-        None => facts.context(
-            "cannot determine which versions fit; without a cluster, pass a version with --k8s",
-        ),
-    }
-}
-
-/// Warns about catalogues by reference whose file cannot be read, because their add-ons are missing in the output.
-fn warn_of_unread(catalogue: &Catalogue) {
-    for unread in &catalogue.unread {
-        let (name, why) = (&unread.catalogue, &unread.why);
-        let fix = hint::indent_lines(&hint::unread_catalogue_hints(name));
-        output::warn(&format!("catalogue {name}: {why}{fix}"));
-    }
-}
-
-/// Shortens an origin for a column: the name of a catalogue, or the last two segments of an index's location.
-fn short_origin(origin: &Origin) -> String {
-    match origin {
-        Origin::Catalogue { name, .. } => name.clone(),
-        Origin::Index { location } => {
-            let mut segments: Vec<&str> = location.rsplit('/').take(2).collect();
-            segments.reverse();
-            segments.join("/")
-        }
-        Origin::Directory { path } => path.clone(),
     }
 }

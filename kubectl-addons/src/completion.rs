@@ -12,14 +12,15 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use addons_engine::record;
-use clap::{CommandFactory as _, Parser as _};
-use clap_complete::engine::{CompletionCandidate, complete};
+use clap::{Command, CommandFactory as _, Parser as _};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, complete};
 use clap_complete::env::CompleteEnv;
 use common::api::catalogue::CatalogueClass;
 use common::catalogue::Catalogue;
 use kube::config::Kubeconfig;
 
 use crate::choices;
+use crate::cli::name::Candidates;
 use crate::cli::operation::SourceArgs;
 use crate::cli::{self, Cli, GlobalArgs};
 use crate::output::{self, escape_text};
@@ -64,7 +65,7 @@ pub fn answer_request(args: &[OsString]) -> Option<String> {
     }
     remember_words(words);
     // `CompleteEnv` prints the answer itself.
-    let _ = CompleteEnv::with_factory(Cli::command)
+    let _ = CompleteEnv::with_factory(|| with_candidates(Cli::command()))
         .var(VARIABLE)
         .try_complete(args, std::env::current_dir().ok().as_deref());
     Some(String::new())
@@ -120,7 +121,8 @@ fn find_candidates(words: &[OsString]) -> Vec<(String, CompletionCandidate)> {
         .last()
         .is_some_and(|word| word.to_string_lossy().starts_with('-'));
     let folder = std::env::current_dir().ok();
-    let found = complete(&mut Cli::command(), args, last, folder.as_deref()).unwrap_or_default();
+    let mut command = with_candidates(Cli::command());
+    let found = complete(&mut command, args, last, folder.as_deref()).unwrap_or_default();
     let shown = found.into_iter().filter_map(|candidate| {
         let value = candidate.get_value().to_string_lossy();
         if candidate.is_hide_set() || (value.starts_with('-') && !is_flag) {
@@ -130,6 +132,18 @@ fn find_candidates(words: &[OsString]) -> Vec<(String, CompletionCandidate)> {
         Some((value, candidate))
     });
     shown.collect()
+}
+
+/// Adds the functions that list candidates to the arguments of a command and of its subcommands.
+fn with_candidates(command: Command) -> Command {
+    let command = command.mut_args(|arg| match arg.get::<Candidates>() {
+        Some(Candidates::Addons) => arg.add(ArgValueCandidates::new(addons)),
+        Some(Candidates::Installations) => arg.add(ArgValueCandidates::new(installations)),
+        Some(Candidates::Catalogues) => arg.add(ArgValueCandidates::new(catalogues)),
+        Some(Candidates::Contexts) => arg.add(ArgValueCandidates::new(contexts)),
+        None => arg,
+    });
+    command.mut_subcommands(with_candidates)
 }
 
 fn remember_words(words: &[OsString]) {
@@ -142,7 +156,7 @@ fn remember_words(words: &[OsString]) {
 }
 
 /// Completes the names of add-ons that the typed flags offer, or after `NAME@` its versions.
-pub fn addons() -> Vec<CompletionCandidate> {
+fn addons() -> Vec<CompletionCandidate> {
     run_query(async |session| {
         let catalogue = read_catalogue(session).await?;
         if let Some(name) = typed::unfinished_name(typed_words()) {
@@ -193,7 +207,7 @@ fn version_candidates(catalogue: &Catalogue, addon: &str, typed: &str) -> Vec<Co
 }
 
 /// Completes the names of installations, or after `NAME@` the versions of its add-on.
-pub fn installations() -> Vec<CompletionCandidate> {
+fn installations() -> Vec<CompletionCandidate> {
     run_query(async |session| {
         let records = record::list(
             session.cluster().await?,
@@ -221,7 +235,7 @@ pub fn installations() -> Vec<CompletionCandidate> {
 }
 
 /// Completes the names of catalogues.
-pub fn catalogues() -> Vec<CompletionCandidate> {
+fn catalogues() -> Vec<CompletionCandidate> {
     run_query(async |session| {
         let objects = session.ctx().catalogues().await?.iter();
         let visible = objects
@@ -234,7 +248,7 @@ pub fn catalogues() -> Vec<CompletionCandidate> {
 }
 
 /// Completes the contexts of the kubeconfig.
-pub fn contexts() -> Vec<CompletionCandidate> {
+fn contexts() -> Vec<CompletionCandidate> {
     let read = match value_of("--kubeconfig") {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),

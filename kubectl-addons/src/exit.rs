@@ -1,13 +1,14 @@
-//! Exit codes, and the errors that end with them (semantics 17.5).
+//! Exit codes, the errors and reports that end with them (semantics 17.5), and the end of the program.
 
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use addons_airgap::AirgapError;
-use addons_engine::EngineError;
+use addons_engine::{EngineError, Failure, Report};
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
 use addons_operation::error::{Category, ErrorKind, VerdictRefusal};
 use addons_plan::refusal::FailureCause;
+use addons_sources::scratch;
 use serde::Serialize;
 
 use crate::usage::UsageError;
@@ -95,10 +96,48 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Returns the highest exit code of the objects of an installation (semantics 17.5).
+pub fn exit_of_report(report: &Report) -> Exit {
+    exit_with_skipped(exit_without_skipped(report), !report.skipped.is_empty())
+}
+
+/// Returns the highest exit code of the objects except skipped ones. See [`of_skipped`].
+pub fn exit_without_skipped(report: &Report) -> Exit {
+    let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
+    not_ready
+        .max()
+        .unwrap_or(Exit::Done)
+        .max(exit_of_failures(&report.failed))
+}
+
+/// Returns the highest exit code of failed objects.
+fn exit_of_failures(failed: &[Failure]) -> Exit {
+    let codes = failed.iter().map(|failure| Exit::from_cause(failure.cause));
+    codes.max().unwrap_or(Exit::Done)
+}
+
+/// Adds skipped objects to the exit code: they were skipped because of a failure, perhaps in another add-on, or else because of a timeout.
+pub fn exit_with_skipped(worst: Exit, skipped: bool) -> Exit {
+    if worst == Exit::Done && skipped {
+        Exit::TimedOut
+    } else {
+        worst
+    }
+}
+
+/// Ends the program at once, and removes its temporary folders.
+pub fn exit(exit: Exit) -> ! {
+    scratch::remove_all();
+    process::exit(exit as i32)
+}
+
 #[cfg(test)]
 mod tests {
+    use addons_engine::Fate;
     use addons_operation::interruption::Interrupted;
+    use addons_plan::readiness::{Readiness, ReadinessStatus};
     use anyhow::anyhow;
+    use common::manifest::key::ObjectKey;
 
     use super::*;
 
@@ -130,6 +169,67 @@ mod tests {
             (OperationError::from(Interrupted).into(), Exit::Interrupted),
         ] {
             assert_eq!(Exit::from_error(&error), code, "{error}");
+        }
+    }
+
+    #[test]
+    fn the_highest_code_counts() {
+        let report = |causes: &[FailureCause], is_late: bool| Report {
+            failed: causes
+                .iter()
+                .map(|cause| Failure {
+                    key: ObjectKey::default(),
+                    message: String::new(),
+                    recorded: String::new(),
+                    fate: Fate::Refused,
+                    cause: *cause,
+                })
+                .collect(),
+            not_ready: is_late
+                .then(|| {
+                    let readiness = Readiness {
+                        status: ReadinessStatus::InProgress,
+                        message: String::new(),
+                    };
+                    (ObjectKey::default(), readiness)
+                })
+                .into_iter()
+                .collect(),
+            ..Report::default()
+        };
+        for (causes, is_late, exit) in [
+            (&[][..], false, Exit::Done),
+            (&[FailureCause::Other], false, Exit::Failed),
+            (&[FailureCause::Other], true, Exit::TimedOut),
+            (
+                &[FailureCause::Other, FailureCause::Conflict],
+                true,
+                Exit::Conflict,
+            ),
+            (
+                &[FailureCause::Denied, FailureCause::Conflict],
+                true,
+                Exit::Denied,
+            ),
+        ] {
+            assert_eq!(
+                exit_without_skipped(&report(causes, is_late)),
+                exit,
+                "{causes:?}"
+            );
+        }
+        let skipped = Report {
+            skipped: vec![(ObjectKey::default(), "timed out".to_owned())],
+            ..Report::default()
+        };
+        assert_eq!(exit_without_skipped(&skipped), Exit::Done);
+        for (worst, skipped, exit) in [
+            (Exit::Done, false, Exit::Done),
+            (Exit::Done, true, Exit::TimedOut),
+            (Exit::Failed, true, Exit::Failed),
+            (Exit::Conflict, true, Exit::Conflict),
+        ] {
+            assert_eq!(exit_with_skipped(worst, skipped), exit, "{worst:?}");
         }
     }
 }

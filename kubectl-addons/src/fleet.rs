@@ -1,4 +1,4 @@
-//! Runs a command on many clusters: several contexts of the kubeconfig, or the namespaces of one cluster that stand for others.
+//! The clusters of a command: several contexts of the kubeconfig, or the namespaces of one cluster that stand for others.
 //!
 //! Every cluster has its own session and runs the command. Changes happen in waves ([`rollout`]), and results of reading are merged into
 //! one table ([`Fleet::each`]). A failure on one cluster does not stop the others.
@@ -16,14 +16,12 @@ use futures::{StreamExt as _, stream};
 use crate::cli::fleet::WaveArgs;
 use crate::cli::operation::RunArgs;
 use crate::cli::{Cli, CliCommand, GlobalArgs};
-use crate::commands::{self, diff, list, plan, preflight, status};
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
-use crate::settings;
 use crate::usage::UsageError;
-use crate::words::{fleet as words, typed};
-use rollout::FleetRollout;
+use crate::words::fleet as words;
+use crate::{failure, settings};
 
 /// How many clusters are worked on at the same time.
 const AT_ONCE: usize = 8;
@@ -103,7 +101,7 @@ impl Fleet {
             let work = async {
                 work(&session)
                     .await
-                    .map_err(|error| output::report_failure(&error))
+                    .map_err(|error| failure::report_failure(&error))
             };
             (member.name(), of_cluster::run_labelled(member, work).await)
         });
@@ -118,36 +116,6 @@ impl Fleet {
         values.sort_by(|a, b| a.0.cmp(&b.0));
         (values, worst)
     }
-}
-
-/// Runs a command on a fleet.
-///
-/// # Errors
-/// Nothing was written: the command works on one cluster only, or the user declined.
-pub async fn run_fleet(fleet: &Fleet, command: &CliCommand) -> Result<Exit> {
-    let (waves, how) = match command {
-        CliCommand::Install(args) => (&args.waves, &args.change.run),
-        CliCommand::Upgrade(args) => (&args.waves, &args.change.run),
-        CliCommand::Uninstall(args) => (&args.waves, &args.run),
-        CliCommand::Apply(args) if args.set.is_some() => (&args.waves, &args.change.run),
-        CliCommand::Apply(_) => return Err(UsageError(words::CLUSTERS_OF_PLAN.to_owned()).into()),
-        CliCommand::List(args) => return list::run_on_fleet(fleet, args).await,
-        CliCommand::Status(args) => return status::run_on_fleet(fleet, args).await,
-        CliCommand::Diff(args) => return diff::run_on_fleet(fleet, args).await,
-        CliCommand::Preflight(args) => return preflight::run_on_fleet(fleet, args).await,
-        CliCommand::Plan(args) => return plan::run_on_fleet(fleet, args).await,
-        _ => return Err(UsageError(words::ONE_CLUSTER.to_owned()).into()),
-    };
-    let rollout = FleetRollout {
-        waves: parse_rollout(waves, how)?,
-        yes: how.yes,
-        timeout: how.timeout,
-        again: &typed::command_for_clusters,
-    };
-    rollout::run_rollout(fleet, &rollout, async |_, session| {
-        commands::run(session, command).await
-    })
-    .await
 }
 
 /// Returns the waves in which the clusters are changed.

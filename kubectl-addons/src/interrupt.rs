@@ -3,14 +3,12 @@
 
 mod signals;
 
-use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
-use addons_sources::scratch;
 use tokio::sync::watch;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, exit};
 use crate::output;
 use signals::Signals;
 
@@ -95,12 +93,6 @@ impl SignalReceiver {
         // The sender is never dropped.
         let _ = self.asked.wait_for(|asked| *asked >= heard).await;
     }
-}
-
-/// Ends the program at once, and removes its temporary folders.
-pub fn exit(exit: Exit) -> ! {
-    scratch::remove_all();
-    process::exit(exit as i32)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The plugin `kubectl addons`: the command-line edge of the library `addons-operation`, with one file per command in [`commands`].
 //!
 //! [`cli`] defines what can be typed, [`choices`] converts it for operations, [`session`] holds flags and context, [`change`] announces a
-//! plan, asks, executes and reports, [`fleet`] runs a command on many clusters, [`input`] reads files, [`prompt`] asks for values,
-//! [`display`] shows events, [`events`] prints them for programs, [`words`] turns values into sentences, [`output`] prints, and [`exit`]
-//! defines the exit codes. The crate `common` and the crates below it make the decisions.
+//! plan, executes it and reports, [`fleet`] changes many clusters in waves, [`input`] reads files, [`prompt`] asks for confirmation and
+//! values, [`display`] shows events, [`events`] prints them for programs, [`words`] turns values into sentences, [`output`] prints,
+//! [`failure`] reports errors, and [`exit`] defines the exit codes. The crate `common` and the crates below it make the decisions.
 
 pub mod again;
 pub mod change;
@@ -14,6 +14,7 @@ pub mod completion;
 pub mod display;
 pub mod events;
 pub mod exit;
+pub mod failure;
 pub mod fleet;
 pub mod input;
 pub mod interrupt;
@@ -49,7 +50,7 @@ pub fn main() -> ExitCode {
     if args.get(1).is_some_and(|first| first == jail::ARGUMENT) {
         let served = jail::serve(std::io::stdin().lock(), std::io::stdout().lock());
         return served.map_or_else(
-            |error| output::report_failure(&error.into()).into(),
+            |error| failure::report_failure(&error.into()).into(),
             |()| ExitCode::SUCCESS,
         );
     }
@@ -77,13 +78,13 @@ pub fn main() -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            return output::report_failure(&anyhow::Error::from(error).context("cannot start"))
+            return failure::report_failure(&anyhow::Error::from(error).context("cannot start"))
                 .into();
         }
     };
     let exit: Exit = match runtime.block_on(run(&cli)) {
         Ok(exit) => exit,
-        Err(error) => output::report_failure(&error),
+        Err(error) => failure::report_failure(&error),
     };
     events::emit_end(exit);
     // Do not wait longer for a credential helper or a name server that does not respond.
@@ -96,7 +97,7 @@ pub fn main() -> ExitCode {
 async fn run(cli: &Cli) -> Result<Exit> {
     let timeout = cli.command.timeout();
     match Fleet::from_cli(cli).await? {
-        Some(fleet) => fleet::run_fleet(&fleet, &cli.command).await,
+        Some(fleet) => commands::fleet::run_fleet(&fleet, &cli.command).await,
         None => {
             fleet::check_single_cluster(&cli.command)?;
             let mut session = Session::with_timeout(cli.global.clone(), timeout);

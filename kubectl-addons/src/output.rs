@@ -3,12 +3,12 @@
 //! Several values are printed in JSON and YAML as one object `{"items": [...]}`. Fields of items are added, never renamed or removed.
 
 pub mod age;
-mod cause;
 pub mod html;
 pub mod of_cluster;
 pub mod requests;
 pub mod table;
 pub mod template;
+pub mod text;
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 
@@ -17,10 +17,10 @@ use common::foreign::escape_controls;
 use serde::Serialize;
 
 use crate::cli::{Listing, OutputFormat};
-use crate::events;
-use crate::exit::Exit;
-use crate::interrupt;
-use crate::words::{hint, typed};
+use crate::exit::{self, Exit};
+use crate::words::typed;
+
+pub use text::{escape_text, pad_text};
 
 /// A list as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
@@ -63,10 +63,10 @@ fn write(bytes: &[u8]) {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => interrupt::exit(Exit::Done),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::exit(Exit::Done),
         Err(error) => {
             note(&format!("error: cannot write to stdout: {error}"));
-            interrupt::exit(Exit::Failed);
+            exit::exit(Exit::Failed);
         }
     }
 }
@@ -105,25 +105,12 @@ pub fn print_value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
     let text = typed::complete_commands(
-        &cause::replace_causes(text),
+        &text::replace_causes(text),
         of_cluster::current_place().as_deref(),
     );
     let text = of_cluster::label_lines(&escape_text(&text));
     // A closed stderr does not stop the program.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
-}
-
-/// Escapes text from other sources (a catalogue, a manifest, a server): control characters other than line breaks and tabs, and characters
-/// that change the direction of the text.
-pub fn escape_text(text: &str) -> String {
-    escape_controls(text)
-}
-
-/// Pads text to a width. The formatter of the standard library panics above a width of 65,535, and text from a catalogue or an object may
-/// be longer.
-pub fn pad_text(text: &str, width: usize) -> String {
-    let missing = width.saturating_sub(text.chars().count());
-    format!("{text}{}", " ".repeat(missing))
 }
 
 /// Prints a question on stderr and leaves the cursor behind it.
@@ -146,26 +133,9 @@ pub fn warn(text: &str) {
     note(&format!("warning: {text}"));
 }
 
-/// Prints an error with its causes and the advice, once. Returns its exit code.
-pub fn report_failure(error: &anyhow::Error) -> Exit {
-    let way_out = hint::indent_lines(&hint::hint_lines(error.as_ref()));
-    note(&format!("{}{way_out}", format_error(error.as_ref())));
-    let exit = Exit::from_error(error);
-    events::emit(&events::PrintedEvent::Error {
-        message: &describe_chain(error.as_ref()),
-        exit_code: exit as u8,
-    });
-    exit
-}
-
-/// Formats `error: WHAT: CAUSE: CAUSE`. Further lines of a message (several problems) are indented to its first word.
-fn format_error(error: &(dyn std::error::Error + 'static)) -> String {
-    format!("error: {}", describe_chain(error)).replace('\n', "\n       ")
-}
-
 /// Formats `WHAT: CAUSE: CAUSE`.
 pub fn describe_chain(error: &(dyn std::error::Error + 'static)) -> String {
-    cause::replace_causes(&with_causes(error))
+    text::replace_causes(&with_causes(error))
 }
 
 /// Prints a message of clap. Help and version are data; mistakes end with 2.
@@ -193,29 +163,6 @@ pub fn can_move_cursor() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use anyhow::anyhow;
-
-    use super::*;
-
-    #[test]
-    fn a_chain_is_one_line_and_further_problems_are_below() {
-        let error = anyhow!("connection refused").context("the server cannot be reached");
-        assert_eq!(
-            format_error(error.as_ref()),
-            "error: the server cannot be reached: connection refused"
-        );
-        let error = anyhow!("refused").context("it was refused: refused");
-        assert_eq!(
-            format_error(error.as_ref()),
-            "error: it was refused: refused"
-        );
-        let error = anyhow!("a requires b\nc requires d");
-        assert_eq!(
-            format_error(error.as_ref()),
-            "error: a requires b\n       c requires d"
-        );
-    }
-
     #[test]
     fn yaml_quotes_what_kubernetes_would_read_as_something_else() {
         for text in [
@@ -227,13 +174,5 @@ mod tests {
             let value = read.into_iter().next().unwrap().unwrap().value;
             assert_eq!(value["value"], text, "{yaml}");
         }
-    }
-
-    #[test]
-    fn text_of_others_does_not_steer_the_terminal() {
-        assert_eq!(
-            escape_text("a\u{1b}[31m\r\n\tb\u{9b}2J \u{202e}c\u{7}\u{7f}ä"),
-            "a\\u001b[31m\\u000d\n\tb\\u009b2J \\u202ec\\u0007\\u007fä"
-        );
     }
 }

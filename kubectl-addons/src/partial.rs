@@ -4,7 +4,7 @@ use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, OperationError, Plan, Resolution, Resolver};
 
 use crate::exit::Exit;
-use crate::output;
+use crate::failure;
 
 /// Returns the plan of a command, and the installations that are left out of it. With named installations, nothing is left out: one failure
 /// fails the command.
@@ -37,7 +37,7 @@ pub fn report_failed(failed: Vec<FailedInstallation>) -> Exit {
 pub fn report_failure(name: &str, error: OperationError) -> Exit {
     let is_named = error.to_string().contains(name);
     let error = anyhow::Error::from(error);
-    output::report_failure(&if is_named {
+    failure::report_failure(&if is_named {
         error
     } else {
         error.context(name.to_owned())

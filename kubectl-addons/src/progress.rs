@@ -19,7 +19,7 @@ use objects::ObjectLines;
 
 use crate::events;
 use crate::output;
-use crate::words::hint;
+use crate::words::hint::{indent_lines, object_hints};
 
 /// The progress of a plan.
 pub struct ProgressDisplay {
@@ -164,9 +164,9 @@ fn is_target_namespace(plan: &InstallationPlan, key: &ObjectKey) -> bool {
     key.kind == "Namespace" && plan.step(key).is_none()
 }
 
-/// Formats the advice for an object, below its failure.
+/// Formats the advice for an object, indent_lines its failure.
 fn remedy_text(remedy: &RefusalRemedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
-    hint::indent_lines(&hint::object_hints(remedy, key, &plan.installation))
+    indent_lines(&object_hints(remedy, key, &plan.installation))
 }
 
 impl Screen {

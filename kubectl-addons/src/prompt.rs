@@ -1,4 +1,4 @@
-//! Asks on a terminal for values that a form requires and no layer has.
+//! Asks on a terminal: for confirmation, and for values that a form requires and no layer has.
 
 use std::io::{BufRead as _, Read as _};
 
@@ -11,7 +11,6 @@ use common::values::form;
 use common::values::path::ValuePath;
 use serde_json::{Number, Value, json};
 
-use crate::change::ConfirmationError;
 use crate::output;
 use crate::words::form as words;
 
@@ -20,6 +19,39 @@ const MAX_ANSWER: usize = 256 << 10;
 
 /// Shows a text and reads a line. Returns `None` at the end of the input.
 type AskLine<'a> = dyn FnMut(&str) -> Option<String> + 'a;
+
+/// The user did not agree, or could not be asked. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfirmationError {
+    /// There is no terminal to ask on.
+    #[error("cannot ask for confirmation without a terminal; to go ahead unasked, add --yes")]
+    NoTerminal,
+    /// The user gave another answer than `y`.
+    #[error("nothing was changed")]
+    No,
+    /// On one of several clusters, the plan is no longer the one that the user confirmed.
+    #[error("the plan differs from the one that was confirmed")]
+    Overtaken,
+}
+
+/// Asks a question that only `y` confirms.
+///
+/// # Errors
+/// [`Declined`].
+pub fn confirm(question: &str) -> Result<(), ConfirmationError> {
+    if !output::can_ask() {
+        return Err(ConfirmationError::NoTerminal);
+    }
+    output::ask(question);
+    let mut answer = String::new();
+    // An unreadable answer counts as no.
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(ConfirmationError::No)
+    }
+}
 
 /// Resolves an intent, and asks on a terminal for values that forms require and no layer has (semantics 9). Does not ask if other values
 /// are wrong, if there is no terminal, or with `--yes`: then the error names all problems.

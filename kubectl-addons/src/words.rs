@@ -21,6 +21,7 @@ use addons_engine::crds::CrdResult;
 use addons_operation::Activity;
 use addons_operation::text::join_types;
 use common::api::installation::AddonInstallation;
+use common::catalogue::Origin;
 use common::manifest::key::ObjectKey;
 
 /// Describes a slow step while it runs.
@@ -55,5 +56,18 @@ pub fn describe_origin(record: &AddonInstallation) -> String {
         (_, Some(index), _) => format!("index {index}"),
         (_, _, Some(directory)) => format!("directory {directory}"),
         _ => String::new(),
+    }
+}
+
+/// Shortens an origin for a column: the name of a catalogue, or the last two segments of an index's location.
+pub fn short_origin(origin: &Origin) -> String {
+    match origin {
+        Origin::Catalogue { name, .. } => name.clone(),
+        Origin::Index { location } => {
+            let mut segments: Vec<&str> = location.rsplit('/').take(2).collect();
+            segments.reverse();
+            segments.join("/")
+        }
+        Origin::Directory { path } => path.clone(),
     }
 }

@@ -4,18 +4,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates;
 use common::registry::Registry;
 
+use super::name::Candidates;
 use super::operation::SourceArgs;
 use super::reading::FitArgs;
-use crate::completion;
 
 /// Flags of `export`.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     /// The add-ons; add-ons that they require are exported only if they are named as well
-    #[arg(value_name = "NAME[@VERSION]", required_unless_present = "all", conflicts_with = "all", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", required_unless_present = "all", conflicts_with = "all", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addons: Vec<String>,
     /// Export every add-on that fits, except core add-ons
     #[arg(long)]

@@ -2,12 +2,11 @@
 #![expect(missing_docs, reason = "a flattened group has no help text of its own")]
 
 use clap::{Args, Subcommand};
-use clap_complete::engine::ArgValueCandidates;
 
 use super::Listing;
+use super::name::Candidates;
 use super::operation::{NameArgs, RunArgs, SourceArgs};
 use super::values::ValueEditArgs;
-use crate::completion;
 
 /// Verbs on core add-ons.
 #[derive(Subcommand, Debug)]
@@ -44,7 +43,7 @@ pub struct CoreExplainArgs {
 #[derive(Args, Debug)]
 pub struct CoreReleaseArgs {
     /// Installations to release; nothing is uninstalled
-    #[arg(value_name = "NAME", required_unless_present = "cluster_deleting", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME", required_unless_present = "cluster_deleting", value_parser = super::name::addon, add = Candidates::Installations)]
     pub names: Vec<String>,
     /// Release every record in the namespace, because its cluster is being deleted; the cluster is not contacted
     #[arg(long, conflicts_with = "names")]
@@ -55,7 +54,7 @@ pub struct CoreReleaseArgs {
 #[derive(Args, Debug)]
 pub struct CoreRestoreArgs {
     /// Add-ons whose objects exist; listed core add-ons are restored as listed, others as with install --core
-    #[arg(value_name = "NAME[@VERSION]", required = true, value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", required = true, value_parser = super::name::addon, add = Candidates::Addons)]
     pub addons: Vec<String>,
     #[command(flatten)]
     pub named: NameArgs,

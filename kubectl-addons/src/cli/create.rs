@@ -16,7 +16,7 @@ pub struct CatalogueCreateArgs {
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
     /// Version to list (a single LOCATION only); default: from the chart, the label app.kubernetes.io/version or the file name; the newest one in a registry or repository
-    #[arg(long, value_name = "VERSION", value_parser = super::version)]
+    #[arg(long, value_name = "VERSION", value_parser = super::name::version)]
     pub version: Option<String>,
     /// Access the registry of an oci:// location over HTTP without TLS
     #[arg(long)]

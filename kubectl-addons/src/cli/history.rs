@@ -2,17 +2,16 @@
 #![expect(missing_docs, reason = "a flattened group has no help text of its own")]
 
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates;
 
 use super::Listing;
+use super::name::Candidates;
 use super::operation::{ChangeArgs, DeleteArgs, DifferenceArgs};
-use crate::completion;
 
 /// Flags of `history`.
 #[derive(Args, Debug)]
 pub struct HistoryArgs {
     /// The installation
-    #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME", value_parser = super::name::addon, add = Candidates::Installations)]
     pub name: String,
     #[command(flatten)]
     pub output: Listing,
@@ -22,7 +21,7 @@ pub struct HistoryArgs {
 #[derive(Args, Debug)]
 pub struct RollbackArgs {
     /// The installation
-    #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME", value_parser = super::name::addon, add = Candidates::Installations)]
     pub name: String,
     /// The revision, as listed by history; default: the last successful one before the newest that differs from it
     #[arg(value_name = "REVISION", value_parser = revision)]

@@ -1,6 +1,20 @@
-//! Parses names as users type them, and as `-o name` prints them: `addoninstallation.kubectl-addons.dev/web`.
+//! Names and versions as users type them, also as `-o name` prints them: `addoninstallation.kubectl-addons.dev/web`.
 
 use std::convert::Infallible;
+
+use addons_versions::tolerant;
+use clap::builder::ArgExt;
+
+/// The names that an argument takes. Completion lists them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Candidates {
+    Addons,
+    Installations,
+    Catalogues,
+    Contexts,
+}
+
+impl ArgExt for Candidates {}
 
 /// Parses the name of an installation or an add-on, with or without a version.
 pub fn addon(typed: &str) -> Result<String, Infallible> {
@@ -10,6 +24,14 @@ pub fn addon(typed: &str) -> Result<String, Infallible> {
 /// Parses the name of a catalogue.
 pub fn catalogue(typed: &str) -> Result<String, Infallible> {
     Ok(without_kind(typed, &["addoncatalogue"]))
+}
+
+/// Checks a version, and returns it as it was typed.
+pub fn version(text: &str) -> Result<String, String> {
+    match tolerant::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn without_kind(typed: &str, kinds: &[&str]) -> String {

@@ -8,20 +8,19 @@ use std::time::Duration;
 use addons_plan::prune::KeptKind;
 use addons_plan::prune::limit::PruneLimit;
 use clap::{Args, ValueEnum};
-use clap_complete::engine::ArgValueCandidates;
 use common::catalogue::author::Typed;
 
 use super::fleet::{ClusterArgs, WaveArgs};
+use super::name::Candidates;
 use super::set::SetArgs;
 use super::values::{ValueChangeArgs, ValueEditArgs};
 use super::{Output, OutputFormat};
-use crate::completion;
 
 /// Flags of `install`.
 #[derive(Args, Debug)]
 pub struct InstallArgs {
     /// Add-ons to install, or the path of a folder or .tgz with a chart or manifests, which begins with . or /
-    #[arg(required = true, value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(required = true, value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addons: Vec<String>,
     #[command(flatten)]
     pub new: NewInstallationArgs,
@@ -64,7 +63,7 @@ pub struct NewInstallationArgs {
 #[derive(Args, Debug)]
 pub struct UpgradeArgs {
     /// Installations to upgrade; default: all
-    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Installations)]
     pub addons: Vec<String>,
     /// Upgrade every installation of this cluster
     #[arg(long, conflicts_with = "addons")]
@@ -97,7 +96,7 @@ pub struct UpgradeArgs {
 #[derive(Args, Debug)]
 pub struct ReconcileArgs {
     /// Installations to reconcile, restoring everything that was edited or deleted; default: all, as their records say
-    #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME", value_parser = super::name::addon, add = Candidates::Installations)]
     pub names: Vec<String>,
     /// How long each installation may take, e.g. 90s, 5m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = crate::cli::duration)]
@@ -130,7 +129,7 @@ pub struct ReconcileArgs {
 #[derive(Args, Debug)]
 pub struct AdoptArgs {
     /// Add-ons whose objects exist; without names, list what other tools installed
-    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addons: Vec<String>,
     /// Output format of the list
     #[arg(short = 'o', long, value_parser = super::format::FormatParser, default_value = "table", conflicts_with = "addons")]
@@ -167,7 +166,7 @@ pub struct AdoptArgs {
 #[derive(Args, Debug)]
 pub struct DiffArgs {
     /// Installations or add-ons to compare with the live objects; default: all installations
-    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Installations)]
     pub addons: Vec<String>,
     #[command(flatten)]
     pub set: SetArgs,
@@ -188,7 +187,7 @@ pub struct DiffArgs {
 #[derive(Args, Debug)]
 pub struct UninstallArgs {
     /// Installations to uninstall
-    #[arg(required_unless_present = "all", value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(required_unless_present = "all", value_name = "NAME", value_parser = super::name::addon, add = Candidates::Installations)]
     pub names: Vec<String>,
     /// Uninstall every installation of this cluster, or of the namespace, except core add-ons
     #[arg(long, conflicts_with = "names")]
@@ -232,7 +231,7 @@ pub struct SourceArgs {
     #[arg(long, value_name = "INDEX", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
     pub channel: Option<Typed>,
     /// Use only this AddonCatalogue
-    #[arg(long, value_name = "NAME", conflicts_with = "channel", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
+    #[arg(long, value_name = "NAME", conflicts_with = "channel", value_parser = super::name::catalogue, add = Candidates::Catalogues)]
     pub catalogue: Option<String>,
 }
 

@@ -4,22 +4,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates;
 
 use super::OutputFormat;
 use super::fleet::{ClusterArgs, WaveArgs};
+use super::name::Candidates;
 use super::operation::{
     AcceptArgs, ChangeArgs, DeleteArgs, DifferenceArgs, NewInstallationArgs, RepairArgs, SourceArgs,
 };
 use super::set::{MemberArgs, SetArgs};
 use super::values::ValueChangeArgs;
-use crate::completion;
 
 /// Flags of `plan`.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// Add-ons to install and installations to upgrade; default: upgrade all installations
-    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addons: Vec<String>,
     /// Output: text, json or yaml print the plan, html prints it as a page, dot or mermaid draw the order; anything else is the name of a plan file to write
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output, value_hint = clap::ValueHint::FilePath)]

@@ -4,13 +4,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use clap_complete::engine::ArgValueCandidates;
 use common::catalogue::author::Typed;
 
 use super::fleet::ClusterArgs;
+use super::name::Candidates;
 use super::operation::{RunArgs, SiteArgs, SourceArgs};
 use super::{Listing, Output, PagedOutput, ReportOutput};
-use crate::completion;
 
 /// Flags of `init`.
 #[derive(Args, Debug)]
@@ -86,7 +85,7 @@ pub struct CatalogueListArgs {
 #[derive(Args, Debug)]
 pub struct CatalogueShowArgs {
     /// Name of the catalogue
-    #[arg(value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
+    #[arg(value_parser = super::name::catalogue, add = Candidates::Catalogues)]
     pub name: String,
     #[command(flatten)]
     pub output: Listing,
@@ -96,7 +95,7 @@ pub struct CatalogueShowArgs {
 #[derive(Args, Debug)]
 pub struct CatalogueRemoveArgs {
     /// Names of the catalogues
-    #[arg(required = true, value_name = "NAME", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
+    #[arg(required = true, value_name = "NAME", value_parser = super::name::catalogue, add = Candidates::Catalogues)]
     pub names: Vec<String>,
     /// Do not ask
     #[arg(short = 'y', long)]
@@ -107,7 +106,7 @@ pub struct CatalogueRemoveArgs {
 #[derive(Args, Debug)]
 pub struct CatalogueSyncArgs {
     /// Names of the catalogues; default: all that have spec.from
-    #[arg(value_name = "NAME", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
+    #[arg(value_name = "NAME", value_parser = super::name::catalogue, add = Candidates::Catalogues)]
     pub names: Vec<String>,
     #[command(flatten)]
     pub output: Output,
@@ -118,7 +117,7 @@ pub struct CatalogueSyncArgs {
 #[command(group = clap::ArgGroup::new("targets").required(true).multiple(true))]
 pub struct CataloguePushArgs {
     /// Contexts of the kubeconfig to whose clusters the catalogues are pushed
-    #[arg(long, value_name = "CONTEXT", value_delimiter = ',', group = "targets", add = ArgValueCandidates::new(completion::contexts))]
+    #[arg(long, value_name = "CONTEXT", value_delimiter = ',', group = "targets", add = Candidates::Contexts)]
     pub to_context: Vec<String>,
     /// Label selector for the namespaces that stand for the clusters, as with kubectl -l
     #[arg(long, value_name = "SELECTOR", group = "targets")]
@@ -154,10 +153,10 @@ pub struct CatalogueValidateArgs {
 #[derive(Args, Debug, Default)]
 pub struct FitArgs {
     /// Kubernetes version to fit; default: that of the cluster
-    #[arg(long, value_name = "VERSION", value_parser = super::version)]
+    #[arg(long, value_name = "VERSION", value_parser = super::name::version)]
     pub k8s: Option<String>,
     /// KKP version to fit
-    #[arg(long, value_name = "VERSION", value_parser = super::version)]
+    #[arg(long, value_name = "VERSION", value_parser = super::name::version)]
     pub kkp: Option<String>,
 }
 
@@ -182,7 +181,7 @@ pub struct SearchArgs {
 #[derive(Args, Debug)]
 pub struct ShowArgs {
     /// The add-on
-    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addon: String,
     /// Print only the default values of the chart or the templates, verbatim
     #[arg(long, conflicts_with = "readme")]
@@ -204,7 +203,7 @@ pub struct ShowArgs {
 #[derive(Args, Debug)]
 pub struct ImagesArgs {
     /// The add-ons; default: all that fit
-    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addons: Vec<String>,
     /// Without names: include core add-ons
     #[arg(long)]
@@ -270,7 +269,7 @@ impl AvailableArgs {
 #[derive(Args, Debug)]
 pub struct StatusArgs {
     /// Installations
-    #[arg(value_name = "NAME", required_unless_present_any = ["all_namespaces", "selector"], value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME", required_unless_present_any = ["all_namespaces", "selector"], value_parser = super::name::addon, add = Candidates::Installations)]
     pub names: Vec<String>,
     /// Show all installations of this cluster
     #[arg(short = 'A', long, conflicts_with = "names")]
@@ -301,7 +300,7 @@ impl StatusArgs {
 #[derive(Args, Debug)]
 pub struct ValuesArgs {
     /// The installation
-    #[arg(value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_parser = super::name::addon, add = Candidates::Installations)]
     pub name: String,
     /// Show the layer that each value comes from, and the layers that it overrides
     #[arg(long)]
@@ -314,7 +313,7 @@ pub struct ValuesArgs {
 #[derive(Args, Debug)]
 pub struct PreflightArgs {
     /// The installations; default: all of this cluster
-    #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME", value_parser = super::name::addon, add = Candidates::Installations)]
     pub names: Vec<String>,
     /// Kubernetes version to upgrade to, e.g. 1.37
     #[arg(long, value_name = "VERSION")]

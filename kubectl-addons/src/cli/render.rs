@@ -4,19 +4,18 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use clap_complete::engine::ArgValueCandidates;
 use common::api::catalogue;
 
+use super::name::Candidates;
 use super::operation::SourceArgs;
 use super::reading::FitArgs;
 use super::values::ValueEditArgs;
-use crate::completion;
 
 /// Flags of `render`.
 #[derive(Args, Debug)]
 pub struct RenderArgs {
     /// Add-on from a catalogue, or with --channel, from an index
-    #[arg(value_name = "NAME[@VERSION]", required_unless_present = "dir", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", required_unless_present = "dir", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addon: Option<String>,
     /// Folder with manifests, templates or a chart, instead of an add-on from a catalogue
     #[arg(long, value_name = "DIR", conflicts_with_all = ["addon", "channel", "catalogue"], requires = "method")]

@@ -4,18 +4,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates;
 
 use super::Listing;
+use super::name::Candidates;
 use super::operation::{SiteArgs, SourceArgs};
 use super::reading::FitArgs;
-use crate::completion;
 
 /// Flags of `verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
     /// Add-ons from catalogues, or oci:// references in a registry
-    #[arg(required = true, value_name = "NAME[@VERSION]|oci://REF", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    #[arg(required = true, value_name = "NAME[@VERSION]|oci://REF", value_parser = super::name::addon, add = Candidates::Addons)]
     pub names: Vec<String>,
     #[command(flatten)]
     pub signer: SignerArgs,

@@ -14,11 +14,10 @@ use serde::Serialize;
 use crate::cli::channel::{ChannelApplyArgs, ChannelListArgs};
 use crate::cli::operation::DryRunMode;
 use crate::cli::{Listing, OutputFormat};
-use crate::events;
 use crate::exit::Exit;
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
-use crate::{change, choices, partial};
+use crate::{change, choices, events, failure, partial};
 use table::{ChannelRow, RecordedVersion};
 
 /// The pause after a failed pass, until the first pass succeeds.
@@ -39,7 +38,7 @@ pub async fn apply(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
         let fresh = Session::with_timeout(session.global().clone(), Some(args.change.run.timeout));
         let exit = match run_pass(&fresh, args).await {
             Ok(exit) => exit,
-            Err(error) => output::report_failure(&error),
+            Err(error) => failure::report_failure(&error),
         };
         has_succeeded |= exit == Exit::Done;
         let pause = if has_succeeded {

@@ -1,17 +1,18 @@
-//! Finds the add-on that a name stands for in a command that only reads: an entry on offer, or one from the origin of an installation.
+//! Finds the add-on that a name stands for in a command that only reads: an entry on offer that fits, or one from the origin of an
+//! installation. Catalogues that cannot be read are missing from the offer.
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use common::api::installation::AddonInstallation;
 use common::catalogue::select::{ClusterVersions, EntryRequest, Selection};
 use common::catalogue::{Catalogue, CatalogueEntry};
 
-use crate::choices;
 use crate::cli::operation::SourceArgs;
 use crate::cli::reading::FitArgs;
-use crate::output;
 use crate::session::Session;
+use crate::words::hint;
+use crate::{choices, output};
 use addons_operation::choose::{ChooseError, choose};
 use addons_operation::origin::catalogue_of;
 use addons_operation::{OperationError, Records, VersionedName, records::name_of};
@@ -114,7 +115,7 @@ pub(super) async fn choose_entry(
     typed: &str,
 ) -> Result<(CatalogueEntry, Selection)> {
     let found = find_addon(session, offered, typed).await?;
-    let facts = super::fit_facts(session, &found.catalogue, offered.fit).await?;
+    let facts = fit_facts(session, &found.catalogue, offered.fit).await?;
     let chosen = choose(&found.catalogue, &found.request(), &facts, session.rules())?;
     Ok(chosen)
 }
@@ -124,6 +125,31 @@ fn request_for(wish: &VersionedName) -> EntryRequest<'_> {
         addon: &wish.name,
         version: wish.version.as_deref(),
         ..EntryRequest::default()
+    }
+}
+
+/// Returns the facts that `search`, `show`, `images` and `export` select versions by: those of the cluster, or the typed versions.
+pub(super) async fn fit_facts(
+    session: &Session,
+    catalogue: &Catalogue,
+    fit: &FitArgs,
+) -> Result<ClusterVersions> {
+    let (k8s, kkp) = (fit.k8s.as_deref(), fit.kkp.as_deref());
+    let facts = session.fit_for(catalogue, k8s, kkp).await;
+    match fit.k8s {
+        Some(_) => facts,
+        None => facts.context(
+            "cannot determine which versions fit; without a cluster, pass a version with --k8s",
+        ),
+    }
+}
+
+/// Warns about catalogues by reference whose file cannot be read, because their add-ons are missing in the output.
+pub(super) fn warn_of_unread(catalogue: &Catalogue) {
+    for unread in &catalogue.unread {
+        let (name, why) = (&unread.catalogue, &unread.why);
+        let fix = hint::indent_lines(&hint::unread_catalogue_hints(name));
+        output::warn(&format!("catalogue {name}: {why}{fix}"));
     }
 }
 

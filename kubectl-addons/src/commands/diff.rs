@@ -21,9 +21,8 @@ use crate::cli::OutputFormat;
 use crate::cli::operation::DiffArgs;
 use crate::exit::Exit;
 use crate::fleet::Fleet;
-use crate::output;
 use crate::session::Session;
-use crate::{choices, partial};
+use crate::{choices, failure, output, partial};
 
 use super::set::{self, SetPlace, TypedSet};
 use crate::words::hint;
@@ -103,7 +102,7 @@ pub async fn run(session: &Session, args: &DiffArgs) -> Result<Exit> {
     };
     Ok(match compared.await {
         Ok(exit) => exit,
-        Err(error) => output::report_failure(&error).max(Exit::Usage),
+        Err(error) => failure::report_failure(&error).max(Exit::Usage),
     })
 }
 
@@ -120,7 +119,7 @@ pub async fn run_on_fleet(fleet: &Fleet, args: &DiffArgs) -> Result<Exit> {
         .map(|(cluster, found)| (Some(cluster.as_str()), found));
     let named: Vec<_> = named.collect();
     if let Err(error) = show(&named, args.output.format) {
-        return Ok(output::report_failure(&error).max(Exit::Usage));
+        return Ok(failure::report_failure(&error).max(Exit::Usage));
     }
     let failed = (failed != Exit::Done).then(|| failed.max(Exit::Usage));
     let exits = found.iter().map(|(_, found)| found.exit()).chain(failed);

@@ -4,15 +4,13 @@ use anyhow::{Context as _, Result};
 use common::catalogue::CatalogueEntry;
 use common::catalogue::author::Typed;
 
-use super::chosen::LookupScope;
+use super::chosen::{self, LookupScope};
 use super::images::{choose_fitting, choose_named};
-use crate::choices;
 use crate::cli::airgap::ExportArgs;
 use crate::exit::Exit;
-use crate::interrupt;
-use crate::output;
 use crate::session::Session;
 use crate::words::airgap;
+use crate::{choices, interrupt, output};
 use addons_airgap::export::{ExportRequest, export};
 
 /// Writes an archive. With `--all`, names the add-ons that do not fit. If there is nothing to export, no archive is written and the exit
@@ -25,7 +23,7 @@ pub async fn run(session: &Session, args: &ExportArgs) -> Result<Exit> {
         .ctx()
         .catalogue(&choices::parse_offer(&args.source))
         .await?;
-    super::warn_of_unread(&catalogue);
+    chosen::warn_of_unread(&catalogue);
     // Export the sources that the catalogue names: the site rewrites them.
     let offered = LookupScope {
         source: &args.source,
@@ -33,7 +31,7 @@ pub async fn run(session: &Session, args: &ExportArgs) -> Result<Exit> {
         fit: &args.fit,
     };
     let entries: Vec<CatalogueEntry> = if args.all {
-        let facts = super::fit_facts(session, &catalogue, &args.fit).await?;
+        let facts = chosen::fit_facts(session, &catalogue, &args.fit).await?;
         let fitting = choose_fitting(session, &catalogue, &facts, false);
         for (addon, reason) in &fitting.left_out {
             output::note(&format!("left out: {addon}: {reason}"));

@@ -38,14 +38,14 @@ pub async fn run(session: &Session, args: &ImagesArgs) -> Result<Exit> {
         .ctx()
         .catalogue(&choices::parse_offer(&args.source))
         .await?;
-    super::warn_of_unread(&catalogue);
+    chosen::warn_of_unread(&catalogue);
     let offered = LookupScope {
         source: &args.source,
         registry: args.site.registry.as_deref(),
         fit: &args.fit,
     };
     let entries = if args.addons.is_empty() {
-        let facts = super::fit_facts(session, &catalogue, &args.fit).await?;
+        let facts = chosen::fit_facts(session, &catalogue, &args.fit).await?;
         let catalogue = chosen::rewrite_registry(Arc::clone(&catalogue), offered.registry);
         choose_fitting(session, &catalogue, &facts, args.core).entries
     } else {

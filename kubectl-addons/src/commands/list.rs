@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::cli::OutputFormat;
 use crate::cli::reading::ListArgs;
-use crate::commands::{labelled, search};
+use crate::commands::{chosen, labelled, search};
 use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::output::{self, ItemList, age::age, table::Table};
@@ -253,7 +253,7 @@ async fn installation_rows(
         Some(offered) => Arc::clone(&offered.entries),
         None => Arc::default(),
     };
-    super::warn_of_unread(&catalogue);
+    chosen::warn_of_unread(&catalogue);
     let facts = session.fit_for(&catalogue, None, None).await?;
     let now = cluster.now();
     let mut rows = Vec::new();

@@ -22,7 +22,7 @@ use crate::words::dry_run as told;
 use crate::words::plan as words;
 
 use super::set::{self, TypedSet};
-use crate::{change, choices, partial};
+use crate::{change, choices, failure, partial};
 
 /// A plan, with its description and its file.
 struct MadePlan {
@@ -70,7 +70,7 @@ fn exit_code(args: &PlanArgs, written: Result<WrittenPlan>) -> Result<Exit> {
             false => Exit::Failed,
         },
         Ok(written) => written.exit.max(Exit::Usage),
-        Err(error) => output::report_failure(&error).max(Exit::Usage),
+        Err(error) => failure::report_failure(&error).max(Exit::Usage),
     })
 }
 

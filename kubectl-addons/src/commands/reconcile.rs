@@ -14,10 +14,10 @@ use anyhow::Result;
 use common::api::names::InstallationName;
 
 use crate::cli::operation::ReconcileArgs;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::session::Session;
 use crate::words::{core, distribution, hint, reconcile as words};
-use crate::{change, output, partial, serve};
+use crate::{change, failure, output, partial, serve};
 
 /// The name of the leader's Lease in the system namespace.
 const LEASE: &str = "addons-reconciler";
@@ -53,7 +53,7 @@ pub async fn run(session: &Session, args: &ReconcileArgs) -> Result<Exit> {
     if args.names.is_empty() {
         let now = synced::sync_all(session.ctx(), false).await;
         for error in now.failed {
-            worst = worst.max(output::report_failure(&error.into()));
+            worst = worst.max(failure::report_failure(&error.into()));
         }
         // The catalogues that were read before have changed.
         synced = now.is_changed.then(|| session.ctx().fresh());
@@ -76,7 +76,7 @@ fn report_core(followed: CoreSetReport) -> Exit {
     let mut worst = Exit::Done;
     for (namespace, unknown) in followed.unknown {
         let error = anyhow::anyhow!("{unknown}").context(namespace);
-        worst = worst.max(output::report_failure(&error));
+        worst = worst.max(failure::report_failure(&error));
     }
     for (namespace, error) in followed.failed {
         worst = worst.max(partial::report_failure(&namespace, error));
@@ -167,7 +167,7 @@ fn report_outcome(name: &InstallationName, outcome: ReconcileOutcome) -> Exit {
         outcome => {
             output::note(words::describe_outcome(name, &outcome).trim_end());
             match outcome {
-                ReconcileOutcome::Executed(_, report) => change::exit_of_report(&report),
+                ReconcileOutcome::Executed(_, report) => exit::exit_of_report(&report),
                 _ => Exit::Done,
             }
         }

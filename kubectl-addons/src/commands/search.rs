@@ -8,13 +8,14 @@ use common::catalogue::select::{
 use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 use serde::Serialize;
 
+use super::chosen;
 use crate::choices;
 use crate::cli::reading::{ListArgs, SearchArgs};
 use crate::cli::{Listing, OutputFormat};
 use crate::exit::Exit;
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
-use crate::words::hint;
+use crate::words::{self, hint};
 
 /// An add-on: the entry that would be installed, or why there is none.
 #[derive(Debug, Serialize)]
@@ -54,8 +55,8 @@ pub async fn run(session: &Session, args: &SearchArgs) -> Result<Exit> {
         .entries
         .retain(|entry| is_shown(entry.class) && matches_words(entry, &words));
     catalogue.unread.retain(|unread| is_shown(unread.class));
-    super::warn_of_unread(&catalogue);
-    let facts = super::fit_facts(session, &catalogue, &args.fit).await?;
+    chosen::warn_of_unread(&catalogue);
+    let facts = chosen::fit_facts(session, &catalogue, &args.fit).await?;
     let rows = search_rows(&catalogue, &facts, session.rules());
     print(&rows, args.output, true, || describe_no_match(&words))
 }
@@ -74,8 +75,8 @@ pub async fn run_available(session: &Session, args: &ListArgs) -> Result<Exit> {
     let is_shown = |class| args.core == (class == CatalogueClass::Core);
     catalogue.entries.retain(|entry| is_shown(entry.class));
     catalogue.unread.retain(|unread| is_shown(unread.class));
-    super::warn_of_unread(&catalogue);
-    let facts = super::fit_facts(session, &catalogue, &asked.fit).await?;
+    chosen::warn_of_unread(&catalogue);
+    let facts = chosen::fit_facts(session, &catalogue, &asked.fit).await?;
     let mut rows = search_rows(&catalogue, &facts, session.rules());
     rows.retain(|row| row.fits);
     print(&rows, args.output, false, || {
@@ -207,7 +208,7 @@ fn table(rows: &[SearchRow], fits: bool, wide: bool) -> Table {
         if fits {
             cells.push(if row.fits { "yes" } else { "no" }.to_owned());
         }
-        cells.extend([super::short_origin(&row.origin), support]);
+        cells.extend([words::short_origin(&row.origin), support]);
         if wide {
             cells.push(row.id.clone().unwrap_or_default());
         }

@@ -117,7 +117,7 @@ pub async fn run(session: &Session, args: &ShowArgs) -> Result<Exit> {
     let found = chosen::find_addon(session, &offered, &args.addon).await?;
     let catalogue = &found.catalogue;
     let request = found.request();
-    let facts = super::fit_facts(session, catalogue, &args.fit).await?;
+    let facts = chosen::fit_facts(session, catalogue, &args.fit).await?;
     if args.values || args.readme {
         let (entry, selection) = choose(catalogue, &request, &facts, session.rules())?;
         selection

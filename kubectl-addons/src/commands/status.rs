@@ -21,9 +21,9 @@ use crate::cli::{Listing, OutputFormat};
 use crate::commands::labelled;
 use crate::commands::list::shorten_status;
 use crate::exit::Exit;
+use crate::failure;
 use crate::fleet::Fleet;
-use crate::output::table::Table;
-use crate::output::{self, ItemList};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::usage::UsageError;
 use crate::words::hint;
@@ -190,7 +190,7 @@ fn exit_code(all: &[ObservedInstallation]) -> Exit {
 fn apply_exit_code(args: &StatusArgs, exit: Result<Exit>) -> Result<Exit> {
     match exit {
         exit if args.exit_code => {
-            Ok(exit.unwrap_or_else(|error| output::report_failure(&error).max(Exit::Usage)))
+            Ok(exit.unwrap_or_else(|error| failure::report_failure(&error).max(Exit::Usage)))
         }
         exit => exit.map(|_| Exit::Done),
     }

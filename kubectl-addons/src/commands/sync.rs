@@ -23,7 +23,7 @@ use crate::cli::sync::{AllowedKinds, SyncArgs};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::usage::UsageError;
-use crate::{change, choices, events, output, partial};
+use crate::{change, choices, events, output, partial, prompt};
 
 /// The result of a pass.
 struct PassResult {
@@ -138,7 +138,7 @@ async fn carry_out(
     }
     let nothing = plan.is_empty() && removal.is_none();
     if !nothing && !change.run.yes {
-        change::confirm("Continue? [y/N] ")?;
+        prompt::confirm("Continue? [y/N] ")?;
     }
     let (mut exit, mut reports) = (Exit::Done, InstallationReports::new());
     for plan in [Some(plan), removal].into_iter().flatten() {
@@ -197,7 +197,7 @@ fn confirm_removals(args: &SyncArgs, gone: &[String], of: usize) -> bool {
         gone.len(),
         gone.join(", ")
     );
-    asks && change::confirm(&question).is_ok()
+    asks && prompt::confirm(&question).is_ok()
 }
 
 /// Parses the files of the directory.

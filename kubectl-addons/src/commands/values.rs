@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::cli::OutputFormat;
 use crate::cli::reading;
 use crate::exit::Exit;
-use crate::output::table::Table;
-use crate::output::{self, ItemList};
+use crate::failure;
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::form as words;
 use addons_helm;
@@ -64,7 +64,7 @@ pub async fn run(session: &Session, args: &reading::ValuesArgs) -> Result<Exit> 
         }
     }
     for error in &unread {
-        output::report_failure(error);
+        failure::report_failure(error);
     }
     Ok(if unread.is_empty() {
         Exit::Done

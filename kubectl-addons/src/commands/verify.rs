@@ -57,7 +57,7 @@ pub async fn run(session: &Session, args: &VerifyArgs) -> Result<Exit> {
     let is_reference = |name: &String| name.starts_with(OCI);
     if !args.names.iter().all(is_reference) {
         let offer = choices::parse_offer(&args.source);
-        super::warn_of_unread(&*session.ctx().catalogue(&offer).await?);
+        chosen::warn_of_unread(&*session.ctx().catalogue(&offer).await?);
     }
     let offered = LookupScope {
         source: &args.source,

@@ -8,8 +8,7 @@ use addons_plan::{InstallationPlan, Verb, summary};
 use common::manifest::key::ObjectKey;
 
 use super::{EventVersion, PlannedCounts, PrintedEvent, ReportCounts, emit, is_on};
-use crate::change::exit_of_report;
-use crate::exit::Exit;
+use crate::exit::{Exit, exit_of_report};
 
 /// Prints what will be done to each installation, the warnings of its plan, and what the API server refuses.
 pub fn emit_planned(plan: &Plan) {

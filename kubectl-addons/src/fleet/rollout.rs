@@ -16,11 +16,13 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::turn::{ClusterTurn, PlannedCluster};
+use super::turn::{ClusterState, ClusterTurn, PlannedCluster};
 use super::{AT_ONCE, Fleet};
-use crate::change::{confirm, run_interruptible};
+use crate::change::run_interruptible;
 use crate::exit::Exit;
+use crate::failure;
 use crate::output::{self, of_cluster};
+use crate::prompt::confirm;
 use crate::session::Session;
 use crate::words::fleet as words;
 
@@ -37,28 +39,6 @@ pub struct FleetRollout<'a> {
     pub timeout: Duration,
     /// Returns the command that continues with some of the clusters.
     pub again: &'a dyn Fn(&[&FleetClusterSource]) -> String,
-}
-
-/// The progress of a cluster.
-#[derive(Debug)]
-pub enum ClusterState {
-    /// It is being planned.
-    Planning,
-    /// It waits for its wave.
-    Planned(PlannedCluster),
-    /// Its wave has begun.
-    Begun(PlannedCluster),
-    /// Its command only showed what it would do.
-    Shown,
-    /// Its command ended.
-    Ended {
-        /// How it ended.
-        exit: Exit,
-        /// Whether there was anything to do.
-        was_due: bool,
-    },
-    /// Its command succeeded, but it was not ready when the next wave should begin.
-    NotReady,
 }
 
 /// Why the rollout ended before the last wave.
@@ -108,7 +88,7 @@ pub async fn run_rollout(
                     turn.acquire_permit().await;
                 }
                 let done = work(at, session).await;
-                done.unwrap_or_else(|error| output::report_failure(&error))
+                done.unwrap_or_else(|error| failure::report_failure(&error))
             };
             let exit = of_cluster::run_labelled(member, command).await;
             if let Some(turn) = session.turn() {
@@ -273,7 +253,7 @@ impl<F: Future<Output = (usize, Exit)>> RolloutWork<'_, F> {
         let rows = members().map(|(member, state)| (member.name(), state));
         output::note(words::render_results(rows.collect()).trim_end());
         let is_left = |state: &ClusterState| {
-            state.exit() != Exit::Done || matches!(state, ClusterState::Planned(_))
+            state.exit_code() != Exit::Done || matches!(state, ClusterState::Planned(_))
         };
         let left = members().filter(|(_, state)| is_left(state));
         let left: Vec<&FleetClusterSource> = left.map(|(member, _)| member).collect();
@@ -300,7 +280,7 @@ impl<F: Future<Output = (usize, Exit)>> RolloutWork<'_, F> {
         let exits = self
             .states
             .iter()
-            .map(ClusterState::exit)
+            .map(ClusterState::exit_code)
             .chain(interrupted);
         exits.max().unwrap_or(Exit::Done)
     }
@@ -346,17 +326,6 @@ impl<F: Future<Output = (usize, Exit)>> RolloutWork<'_, F> {
     fn set_state(&mut self, at: usize, state: ClusterState) {
         if let Some(known) = self.states.get_mut(at) {
             *known = state;
-        }
-    }
-}
-
-impl ClusterState {
-    /// The exit code of this state.
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::Ended { exit, .. } => *exit,
-            Self::NotReady => Exit::TimedOut,
-            Self::Planning | Self::Shown | Self::Planned(_) | Self::Begun(_) => Exit::Done,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The turn of one of several clusters: after planning, it waits until the user agreed to all plans and its wave begins.
+//! The turn and the progress of one of several clusters: after planning, it waits until the user agreed to all plans and its wave begins.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,8 @@ use common::api::names::InstallationName;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::change::ConfirmationError;
+use crate::exit::Exit;
+use crate::prompt::ConfirmationError;
 
 /// Decides when a cluster may be changed.
 #[derive(Debug)]
@@ -30,6 +31,28 @@ pub struct PlannedCluster {
     pub is_due: bool,
     /// The installations that the command installs, upgrades or finds up to date. The next wave waits until they are ready.
     pub installations: Vec<InstallationName>,
+}
+
+/// The progress of a cluster.
+#[derive(Debug)]
+pub enum ClusterState {
+    /// It is being planned.
+    Planning,
+    /// It waits for its wave.
+    Planned(PlannedCluster),
+    /// Its wave has begun.
+    Begun(PlannedCluster),
+    /// Its command only showed what it would do.
+    Shown,
+    /// Its command ended.
+    Ended {
+        /// How it ended.
+        exit: Exit,
+        /// Whether there was anything to do.
+        was_due: bool,
+    },
+    /// Its command succeeded, but it was not ready when the next wave should begin.
+    NotReady,
 }
 
 impl ClusterTurn {
@@ -114,6 +137,17 @@ impl ClusterTurn {
         begins.await.map_err(|_| ConfirmationError::No)?;
         self.acquire_permit().await;
         Ok(())
+    }
+}
+
+impl ClusterState {
+    /// The exit code of this state.
+    pub fn exit_code(&self) -> Exit {
+        match self {
+            Self::Ended { exit, .. } => *exit,
+            Self::NotReady => Exit::TimedOut,
+            Self::Planning | Self::Shown | Self::Planned(_) | Self::Begun(_) => Exit::Done,
+        }
     }
 }
 

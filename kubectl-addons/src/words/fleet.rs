@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::exit::Exit;
-use crate::fleet::rollout::ClusterState;
+use crate::fleet::turn::ClusterState;
 use crate::output::table::Table;
 use crate::words::hint;
 

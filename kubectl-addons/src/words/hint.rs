@@ -4,6 +4,7 @@ mod adoption;
 mod airgap;
 mod core;
 mod directory;
+mod line;
 mod namespace;
 mod object;
 mod plan;
@@ -18,23 +19,22 @@ use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_operation::attempt::AttemptError;
 use addons_operation::choose::ChooseError;
-use addons_operation::error::Dependents;
-use addons_operation::error::IndexesError;
-use addons_operation::error::NotServed;
-use addons_operation::error::{ChangedRelease, ForeignRelease, ModeError};
+use addons_operation::error::{
+    ChangedRelease, Dependents, ForeignRelease, IndexesError, ModeError, NotServed,
+};
 use addons_operation::text::shell_word;
 use addons_operation::{OperationError, continued, name_of};
 use addons_plan::continuation::Continuation;
-use addons_plan::file::FileError;
-use addons_plan::file::PlanOutdated;
+use addons_plan::file::{FileError, PlanOutdated};
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::api::names::InstallationName;
 use common::catalogue::orphan::MissingOrigin;
-use common::foreign::ForeignText;
 use common::values::ValuesError;
 
 use super::typed;
+use crate::output::text::causes;
 
+pub use line::{command, fix_line, indent_lines, look_line};
 pub use object::object_hints;
 pub use set::repair_command;
 pub use source::unread_catalogue_hints;
@@ -54,29 +54,6 @@ pub fn hint_lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
             .or_else(|| cause.downcast_ref().map(airgap::airgap_hints))
     });
     lines.unwrap_or_default()
-}
-
-/// Iterates over an error and its causes.
-pub fn causes<'a>(
-    error: &'a (dyn std::error::Error + 'static),
-) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error), |cause| cause.source())
-}
-
-/// Formats lines of advice below a message, each after a line break and indented to the first word of an error.
-pub fn indent_lines(lines: &[String]) -> String {
-    lines
-        .iter()
-        .map(|line| format!("\n       {}", ForeignText::new(line)))
-        .collect()
-}
-
-/// `kubectl addons VERB NAME -n NAMESPACE`.
-pub fn command(verb: &str, installation: &InstallationName) -> String {
-    format!(
-        "kubectl addons {verb} {} -n {}",
-        installation.name, installation.namespace
-    )
 }
 
 /// Returns the command that restores edited or deleted objects.
@@ -147,7 +124,7 @@ fn operation_hints(error: &OperationError) -> Vec<String> {
         OperationError::Recreation(error) => plan::recreation_hints(error),
         OperationError::Refusal(error) => plan::refusal_hints(error),
         OperationError::Requires(error) => plan::requires_hints(error),
-        OperationError::Values(ValuesError::NoValue { path }) => fix_line(&set_flag(path)),
+        OperationError::Values(ValuesError::NoValue { path }) => fix_line(&line::set_flag(path)),
         OperationError::Refused(refused) => refused::refused_hints(refused),
         OperationError::ValuesFrom(error) => values::values_hints(error),
         OperationError::Overlay(OverlayError::NotValues(why)) => values::secret_hints(why),
@@ -282,16 +259,6 @@ fn engine_hints(error: &EngineError) -> Vec<String> {
     }
 }
 
-/// The `look:` line of a command that only reads.
-pub fn look_line(command: &str) -> Vec<String> {
-    vec![format!("look:   {command}")]
-}
-
-/// The `fix:` line of a command that resolves a problem.
-pub fn fix_line(command: &str) -> Vec<String> {
-    vec![format!("fix:    {command}")]
-}
-
 fn choice_hints(error: &ChooseError) -> Vec<String> {
     match error {
         ChooseError::Unknown { name, .. } if is_path(name) => path_hints(name),
@@ -366,11 +333,6 @@ fn mode_hints(error: &ModeError) -> Vec<String> {
     ]
 }
 
-/// `--set spec.host=VALUE`
-fn set_flag(name: &str) -> String {
-    format!("--set {}", shell_word(&format!("{name}=VALUE")))
-}
-
 #[cfg(test)]
 mod tests {
     use addons_plan::file::{Difference, PlanOutdated};
@@ -394,17 +356,6 @@ mod tests {
             };
             let error = anyhow::Error::from(OperationError::from(moved));
             assert_eq!(hint_lines(error.as_ref()), expect);
-        }
-    }
-
-    #[test]
-    fn flags_survive_a_shell() {
-        for (name, expected) in [
-            ("spec.host", "--set spec.host=VALUE"),
-            (r"host\.name", r"--set 'host\.name=VALUE'"),
-            ("it's", r"--set 'it'\''s=VALUE'"),
-        ] {
-            assert_eq!(set_flag(name), expected);
         }
     }
 }

@@ -4,32 +4,26 @@ mod adopted;
 mod again;
 pub mod atomic;
 pub mod brief;
+mod line;
 pub mod record;
-
-use std::fmt::Write as _;
 
 use addons_engine::Report;
 use addons_plan::crd_safety::Breakage;
 use addons_plan::graph::{EdgeReason, Graph};
 use addons_plan::prune::KeptKind;
 use addons_plan::{InstallationPlan, Verb, summary};
-use common::api::installation::Installed;
-use common::foreign::ForeignText;
-use common::manifest::key::ObjectKey;
-
 use jiff::Timestamp;
 
 use super::dry_run::list_verdicts;
 use super::settled;
 use addons_operation::text::seconds;
-
 use addons_operation::{Choices, Plan, PlannedInstallation};
+use line::{add_each, add_line};
 
 pub use adopted::is_deleted_record;
 pub use again::continue_command;
-
-/// How many objects are listed one by one. More are counted by kind.
-pub const MAX_LISTED_OBJECTS: usize = 10;
+pub(super) use line::count_objects;
+pub use line::{MAX_LISTED_OBJECTS, version_label};
 
 /// Describes what a plan will do, for the confirmation.
 fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> String {
@@ -314,17 +308,6 @@ pub fn deleted_word(plan: &InstallationPlan) -> &'static str {
     }
 }
 
-/// Formats a version: `1.2.0`, `1.2.0 (id k8s-1.30)`, or the id or the first 8 characters of the hash if there is no version.
-pub fn version_label(installed: &Installed) -> String {
-    let label = match (installed.version.as_str(), installed.id.as_str()) {
-        ("", "") => installed.manifest_hash.chars().take(8).collect(),
-        ("", id) => format!("id {id}"),
-        (version, "") => version.to_owned(),
-        (version, id) => format!("{version} (id {id})"),
-    };
-    ForeignText::new(&label).into()
-}
-
 fn headline(item: &PlannedInstallation) -> String {
     let plan = &item.plan;
     let name = title(plan);
@@ -362,30 +345,6 @@ fn title(plan: &InstallationPlan) -> String {
     }
 }
 
-pub(super) fn count_objects(count: usize) -> String {
-    if count == 1 {
-        "1 object".to_owned()
-    } else {
-        format!("{count} objects")
-    }
-}
-
-/// Adds a line for each object, or one with counts if there are more than [`LISTED`].
-fn add_each(
-    text: &mut String,
-    word: &str,
-    keys: Vec<&ObjectKey>,
-    words: impl Fn(&ObjectKey) -> String,
-) {
-    if keys.len() > MAX_LISTED_OBJECTS {
-        let counted = format!("{:<11} {}", count_objects(keys.len()), summary::kinds(keys));
-        return add_line(text, word, &counted);
-    }
-    for key in keys {
-        add_line(text, word, &words(key));
-    }
-}
-
 /// Adds the first lines and the number of the others: failures were already shown when they happened.
 fn add_first_of(text: &mut String, lines: impl ExactSizeIterator<Item = (&'static str, String)>) {
     let more = lines.len().saturating_sub(MAX_LISTED_OBJECTS);
@@ -397,9 +356,4 @@ fn add_first_of(text: &mut String, lines: impl ExactSizeIterator<Item = (&'stati
     if more > 0 {
         add_line(text, last, &format!("and {more} more"));
     }
-}
-
-fn add_line(text: &mut String, word: &str, rest: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "  {word:<9} {}", ForeignText::new(rest));
 }

@@ -7,13 +7,14 @@ use anyhow::{Result, ensure};
 
 use super::modules::files;
 
-/// What makes one, and where that may stand: in the module that reads arguments, and in the example, which reads its own.
+/// What makes one, and where that may stand: in the modules that read arguments, and in the example, which reads its own.
 const CALLS: [(&str, &[&str]); 2] = [
     (
         "on_command_line",
         &[
             "common/src/catalogue/author.rs",
             "common/operation/examples/install.rs",
+            "kubectl-addons/src/cli/named.rs",
             "kubectl-addons/src/cli/typed.rs",
         ],
     ),

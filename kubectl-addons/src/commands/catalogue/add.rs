@@ -10,6 +10,7 @@ use common::catalogue::author::Typed;
 use common::catalogue::size;
 
 use super::contained::inline_all;
+use super::objects;
 use crate::cli::reading::CatalogueAddArgs;
 use crate::exit::Exit;
 use crate::output;
@@ -31,7 +32,7 @@ pub async fn run(session: &Session, args: &CatalogueAddArgs) -> Result<Exit> {
     let objects: Vec<&AddonCatalogue> = added.iter().map(|one| &one.object).collect();
     let known = Records::read(session.ctx()).await?;
     let existing = session.ctx().catalogues().await?;
-    let requester = super::find_requester(
+    let requester = objects::find_requester(
         session,
         &existing.iter().chain(objects.clone()).collect::<Vec<_>>(),
     )
@@ -39,10 +40,10 @@ pub async fn run(session: &Session, args: &CatalogueAddArgs) -> Result<Exit> {
     let mut facts = verdict::collect_facts(session.ctx(), &known, Default::default(), true).await?;
     for one in &added {
         let content = one.content.as_ref().unwrap_or(&one.object);
-        let name = super::catalogue_name(content);
+        let name = objects::catalogue_name(content);
         let old = existing
             .iter()
-            .find(|old| super::catalogue_name(old) == name);
+            .find(|old| objects::catalogue_name(old) == name);
         let judged = validate::validate_catalogue(content, old, &requester, &facts);
         verdict::conclude(session.ctx(), &format!("catalogue {name}"), &judged)?;
         facts.replace_catalogue(content.clone());
@@ -82,7 +83,7 @@ async fn sync_empty(session: &Session, added: &[&AddonCatalogue]) -> Result<Exit
     let stored = session.ctx().fresh();
     let stored = stored.catalogues().await?;
     for object in empty {
-        let object = super::find_catalogue(stored, super::catalogue_name(object))?;
+        let object = objects::find_catalogue(stored, objects::catalogue_name(object))?;
         worst = worst.max(super::sync::sync_one(session, object).await.1);
     }
     Ok(worst)
@@ -114,11 +115,11 @@ async fn read_locations(session: &Session, args: &CatalogueAddArgs) -> Result<Ve
         let object = name_object(session, args, one)?;
         if objects
             .iter()
-            .any(|other| super::catalogue_name(&other.object) == super::catalogue_name(&object))
+            .any(|other| objects::catalogue_name(&other.object) == objects::catalogue_name(&object))
         {
             bail!(
                 "two catalogues named {}; add one of them with --name",
-                super::catalogue_name(&object)
+                objects::catalogue_name(&object)
             );
         }
         objects.push(prepare_catalogue(session, args, (typed, &location), object).await?);
@@ -165,7 +166,7 @@ fn name_object(
     let name = args
         .name
         .as_deref()
-        .unwrap_or(super::catalogue_name(&object))
+        .unwrap_or(objects::catalogue_name(&object))
         .to_owned();
     if !names::is_object_name(&name) {
         let problem = if name.is_empty() {
@@ -211,12 +212,12 @@ fn describe_written(object: &AddonCatalogue, written: CatalogueWrite) -> String 
         CatalogueWrite::Created => "added",
         CatalogueWrite::Replaced => "replaced",
         CatalogueWrite::Unchanged => {
-            return format!("catalogue {} is as it was", super::catalogue_name(object));
+            return format!("catalogue {} is as it was", objects::catalogue_name(object));
         }
     };
     format!(
         "catalogue {} {word}: {}",
-        super::catalogue_name(object),
-        super::count_content(object)
+        objects::catalogue_name(object),
+        objects::count_content(object)
     )
 }

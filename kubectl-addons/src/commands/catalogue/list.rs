@@ -7,6 +7,7 @@ use common::api::conditions::SYNCED;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::objects;
 use crate::cli::OutputFormat;
 use crate::cli::reading::CatalogueListArgs;
 use crate::exit::Exit;
@@ -85,7 +86,7 @@ fn catalogue_row(object: &AddonCatalogue) -> CatalogueRow {
     let addons = object.spec.addons.iter();
     let versions = || addons.map(|addon| addon.versions.len()).sum();
     CatalogueRow {
-        name: super::catalogue_name(object).to_owned(),
+        name: objects::catalogue_name(object).to_owned(),
         namespace: object.metadata.namespace.clone().unwrap_or_default(),
         class: object.spec.class,
         base_url: object.spec.base_url.clone(),

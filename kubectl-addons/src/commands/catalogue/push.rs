@@ -11,13 +11,14 @@ use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use serde::Serialize;
 
+use super::objects;
 use crate::cli::reading::CataloguePushArgs;
 use crate::cli::{GlobalArgs, OutputFormat};
 use crate::exit::Exit;
 use crate::output::{self, ItemList};
 use crate::session::Session;
-use crate::settings;
 use crate::words::distribution;
+use crate::{failure, settings};
 
 /// The result for a cluster.
 #[derive(Debug, Serialize)]
@@ -92,8 +93,8 @@ fn report_push(
     };
     for one in &pushed {
         let mut copies = copies.iter();
-        let counts = copies.find(|copy| super::catalogue_name(copy) == one.name);
-        let counts = counts.map(|copy| format!(": {}", super::count_content(copy)));
+        let counts = copies.find(|copy| objects::catalogue_name(copy) == one.name);
+        let counts = counts.map(|copy| format!(": {}", objects::count_content(copy)));
         let counts = counts.unwrap_or_default();
         output::note(&format!(
             "{}{counts}",
@@ -103,7 +104,7 @@ fn report_push(
     let mut exit = Exit::Done;
     let problem = failed.map(|error| {
         let error = anyhow::Error::from(error.with_place(target.clone()));
-        exit = output::report_failure(&error);
+        exit = failure::report_failure(&error);
         output::describe_chain(error.as_ref())
     });
     let catalogues = pushed.into_iter().map(|one| PushedCatalogue {

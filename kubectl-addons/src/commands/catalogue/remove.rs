@@ -4,10 +4,11 @@ use addons_admission::validate;
 use addons_engine::catalogues;
 use anyhow::Result;
 
+use super::objects;
 use crate::cli::reading::CatalogueRemoveArgs;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, output};
+use crate::{output, prompt};
 use addons_operation::Records;
 use addons_operation::verdict;
 
@@ -21,30 +22,30 @@ pub async fn run(session: &Session, args: &CatalogueRemoveArgs) -> Result<Exit> 
     let objects: Result<Vec<_>> = args
         .names
         .iter()
-        .map(|name| super::find_catalogue(existing, name))
+        .map(|name| objects::find_catalogue(existing, name))
         .collect();
     let objects = objects?;
     let known = Records::read(session.ctx()).await?;
-    let requester = super::find_requester(session, &objects).await?;
+    let requester = objects::find_requester(session, &objects).await?;
     let mut facts = verdict::collect_facts(session.ctx(), &known, Default::default(), true).await?;
     let mut is_in_use = false;
     for object in &objects {
         let judged = validate::validate_catalogue_deletion(object, &requester, &facts);
-        let what = format!("removing catalogue {}", super::catalogue_name(object));
+        let what = format!("removing catalogue {}", objects::catalogue_name(object));
         verdict::conclude(session.ctx(), &what, &judged)?;
         is_in_use |= !judged.warnings.is_empty();
         facts
             .catalogues
-            .retain(|other| other.name() != super::catalogue_name(object));
+            .retain(|other| other.name() != objects::catalogue_name(object));
     }
     if is_in_use && !args.yes {
-        change::confirm("Remove? [y/N] ")?;
+        prompt::confirm("Remove? [y/N] ")?;
     }
     for object in objects {
         catalogues::delete(session.cluster().await?, object).await?;
         output::note(&format!(
             "catalogue {} removed",
-            super::catalogue_name(object)
+            objects::catalogue_name(object)
         ));
     }
     Ok(Exit::Done)

@@ -7,12 +7,14 @@ use anyhow::Result;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::catalogue::{Catalogue, CatalogueEntry};
 
+use super::objects;
 use crate::cli::OutputFormat;
 use crate::cli::reading::{CatalogueShowArgs, CatalogueViewArgs};
+use crate::commands::chosen;
 use crate::exit::Exit;
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
-use crate::words::hint;
+use crate::words::{self, hint};
 
 /// The resource as `kubectl get -o name` writes it.
 pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
@@ -23,13 +25,13 @@ pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
 /// # Errors
 /// The catalogue does not exist, or the server cannot be reached or refuses the request.
 pub async fn run(session: &Session, args: &CatalogueShowArgs) -> Result<Exit> {
-    let object = super::find_catalogue(session.ctx().catalogues().await?, &args.name)?;
+    let object = objects::find_catalogue(session.ctx().catalogues().await?, &args.name)?;
     match args.output.format {
         OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
             output::print_value(&strip_server_fields(object), args.output)?
         }
         OutputFormat::Name => {
-            output::print_names(KIND, std::iter::once(super::catalogue_name(object)))
+            output::print_names(KIND, std::iter::once(objects::catalogue_name(object)))
         }
         OutputFormat::Table | OutputFormat::Wide => {
             let offer = Offer::Catalogue(args.name.clone());
@@ -52,7 +54,7 @@ pub async fn view(session: &Session, args: &CatalogueViewArgs) -> Result<Exit> {
     let is_shown = |class| args.core || class != CatalogueClass::Core;
     catalogue.entries.retain(|entry| is_shown(entry.class));
     catalogue.unread.retain(|unread| is_shown(unread.class));
-    crate::commands::warn_of_unread(&catalogue);
+    chosen::warn_of_unread(&catalogue);
     match args.output.format {
         OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => output::print_value(
             &ItemList {
@@ -87,9 +89,9 @@ async fn report_lost_entries(session: &Session, of: Option<&str>) -> Result<Exit
     }
     let mut exit = Exit::Done;
     let is_meant =
-        |object: &&AddonCatalogue| of.is_none_or(|of| of == super::catalogue_name(object));
+        |object: &&AddonCatalogue| of.is_none_or(|of| of == objects::catalogue_name(object));
     for object in objects.iter().filter(is_meant) {
-        let name = super::catalogue_name(object);
+        let name = objects::catalogue_name(object);
         for problem in lost_to_others(object, &facts) {
             output::note(&format!("error: catalogue {name}: {problem}"));
             exit = Exit::Failed;
@@ -130,7 +132,7 @@ fn table(catalogue: &Catalogue, origins: bool) -> Table {
             describe_needs(entry),
         ];
         if origins {
-            cells.push(crate::commands::short_origin(&entry.origin));
+            cells.push(words::short_origin(&entry.origin));
         }
         table.add_row(cells);
     }

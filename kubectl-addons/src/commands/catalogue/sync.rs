@@ -7,9 +7,11 @@ use common::api::catalogue::AddonCatalogue;
 use common::catalogue::is_copy;
 use serde::Serialize;
 
+use super::objects;
 use crate::cli::OutputFormat;
 use crate::cli::reading::CatalogueSyncArgs;
 use crate::exit::Exit;
+use crate::failure;
 use crate::output::{self, ItemList};
 use crate::session::Session;
 use crate::words::hint;
@@ -50,7 +52,7 @@ pub async fn run(session: &Session, args: &CatalogueSyncArgs) -> Result<Exit> {
     } else {
         let names = args.names.iter();
         let named: Result<Vec<_>> = names
-            .map(|name| super::find_catalogue(existing, name))
+            .map(|name| objects::find_catalogue(existing, name))
             .collect();
         named?
     };
@@ -81,7 +83,7 @@ pub async fn run(session: &Session, args: &CatalogueSyncArgs) -> Result<Exit> {
 
 /// Syncs a catalogue, and reports the result on stderr.
 pub(super) async fn sync_one(session: &Session, object: &AddonCatalogue) -> (SyncRow, Exit) {
-    let name = super::catalogue_name(object).to_owned();
+    let name = objects::catalogue_name(object).to_owned();
     let from = object.spec.from.as_ref();
     let from = from.map(|from| title(&from.to_source()));
     match sync::sync(session.ctx(), object, false).await {
@@ -103,7 +105,7 @@ pub(super) async fn sync_one(session: &Session, object: &AddonCatalogue) -> (Syn
         Err(error) => {
             let error = anyhow::Error::from(error);
             let problem = output::describe_chain(error.as_ref());
-            let exit = output::report_failure(&error);
+            let exit = failure::report_failure(&error);
             let row = SyncRow {
                 name,
                 from,
@@ -118,9 +120,9 @@ pub(super) async fn sync_one(session: &Session, object: &AddonCatalogue) -> (Syn
 
 fn describe_synced(synced: &SyncedCatalogue) -> String {
     let (object, revision) = (&synced.object, &synced.revision);
-    let name = super::catalogue_name(object);
+    let name = objects::catalogue_name(object);
     if synced.is_changed {
-        let counts = super::count_content(object);
+        let counts = objects::count_content(object);
         format!("catalogue {name} changed: {counts}, revision {revision}")
     } else {
         format!("catalogue {name} is up to date: revision {revision}")

@@ -5,7 +5,7 @@ use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use serde::Serialize;
 
-use super::format_count;
+use super::objects::{self, format_count};
 use crate::cli::OutputFormat;
 use crate::cli::reading::CatalogueValidateArgs;
 use crate::exit::Exit;
@@ -105,7 +105,7 @@ fn format_mistake(mistake: &CatalogueMistake) -> String {
 /// Counts the contents of all catalogues of a file.
 fn count_catalogues(objects: &[AddonCatalogue]) -> String {
     if let [object] = objects {
-        return super::count_content(object);
+        return objects::count_content(object);
     }
     let addons = objects.iter().flat_map(|object| &object.spec.addons);
     let versions = addons.clone().map(|addon| addon.versions.len()).sum();

@@ -8,12 +8,11 @@ use serde::Serialize;
 use crate::cli::OutputFormat;
 use crate::cli::core::CoreExplainArgs;
 use crate::exit::Exit;
-use crate::output::table::Table;
-use crate::output::{self, ItemList};
-use crate::partial;
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::usage::UsageError;
 use crate::words::core as words;
+use crate::{failure, partial};
 
 /// What a rule or the list decides about the add-on in one cluster.
 #[derive(Debug, Serialize)]
@@ -52,7 +51,7 @@ pub async fn run(session: &Session, args: &CoreExplainArgs) -> Result<Exit> {
         } = &core
         {
             let error = anyhow::anyhow!("{unknown}").context(namespace.clone());
-            worst = worst.max(output::report_failure(&error));
+            worst = worst.max(failure::report_failure(&error));
         }
         let decisions = core.decisions.into_iter();
         let about = decisions.filter(|decision| decision.addon.name == args.name);

@@ -13,11 +13,10 @@ use serde::Serialize;
 use crate::cli::OutputFormat;
 use crate::cli::core::CoreListArgs;
 use crate::exit::Exit;
-use crate::output::table::Table;
-use crate::output::{self, ItemList};
-use crate::partial;
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::core::{self as words, CoreDecision};
+use crate::{failure, partial};
 
 /// A core add-on of a cluster.
 #[derive(Debug, Serialize)]
@@ -51,7 +50,7 @@ pub async fn run(session: &Session, args: &CoreListArgs) -> Result<Exit> {
                 }) = &look.state
                 {
                     let error = anyhow::anyhow!("{unknown}").context(namespace.clone());
-                    worst = worst.max(output::report_failure(&error));
+                    worst = worst.max(failure::report_failure(&error));
                 }
                 let waits = clusters.waiting.contains(&namespace);
                 rows.extend(cluster_rows(&namespace, &look, waits));

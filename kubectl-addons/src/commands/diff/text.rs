@@ -133,7 +133,7 @@ fn add_fields(text: &mut String, diff: &ObjectDiff, wide: bool, now: Timestamp) 
 }
 
 /// Whether a field only describes another in the schema of a CRD, which has hundreds of them.
-pub(in crate::commands) fn is_description(key: &ObjectKey, field: &FieldChange) -> bool {
+pub fn is_description(key: &ObjectKey, field: &FieldChange) -> bool {
     let is_text = |side: &Option<Value>| side.as_ref().is_none_or(Value::is_string);
     key.kind == "CustomResourceDefinition"
         && field.path.contains(".openAPIV3Schema.")
@@ -176,7 +176,7 @@ fn describe_owner(owner: &FieldOwner, now: Timestamp) -> String {
 }
 
 /// Formats a value in one line.
-pub(in crate::commands) fn format_value(value: Option<&Value>) -> String {
+pub fn format_value(value: Option<&Value>) -> String {
     match value {
         None => "(none)".to_owned(),
         Some(Value::String(text)) if !text.is_empty() && !text.contains(char::is_control) => {

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::usage::UsageError;
 use crate::words::typed;
-use crate::{again, output};
+use crate::{again, output, prompt};
 
 /// The message if the webhook denies what it must.
 const WEBHOOK_REQUIRED: &str =
@@ -73,7 +73,7 @@ async fn install(session: &Session, args: &InitArgs) -> Result<Exit> {
     let plans = [&server, &policies].into_iter().flatten();
     let is_planned = plans.filter(|plan| !plan.is_empty()).count() > 0;
     if (is_planned || answer != WebhookAnswer::Denied) && !args.run.yes {
-        change::confirm("Continue? [y/N] ")?;
+        prompt::confirm("Continue? [y/N] ")?;
     }
     if let Some(plan) = server {
         let was_required = webhook::is_required(&resolver);

@@ -8,9 +8,8 @@ use common::catalogue::Origin;
 use serde_json::Value;
 
 use super::{ShownAddon, ShownContent, ShownEntry, ShownRejection};
-use crate::commands::short_origin;
 use crate::output::{escape_text, pad_text};
-use crate::words::form;
+use crate::words::{form, short_origin};
 use addons_sources;
 
 /// How many digits of a hash are shown.

@@ -17,7 +17,7 @@ use super::tree::WatchedTree;
 use crate::cli::sync::SyncArgs;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, output};
+use crate::{change, failure, output};
 use term::{LeadEnd, lead};
 
 /// Leads, or waits for leadership, until the program ends. An error is printed, and the pass is tried again.
@@ -119,7 +119,7 @@ impl WatchProcess<'_> {
         loop {
             if self.tree.is_changed() {
                 if let Err(error) = self.tree.read().await {
-                    output::report_failure(&error.into());
+                    failure::report_failure(&error.into());
                 }
                 self.own.send_replace(self.tree.revision.clone());
             }

@@ -3,7 +3,8 @@
 use addons_admission::rules::installation::TARGET_NAMESPACE;
 use addons_operation::error::VerdictRefusal;
 
-use super::{set_flag, typed};
+use super::line::set_flag;
+use super::typed;
 
 /// Advice for values that a form requires, and for policies.
 pub fn refused_hints(refused: &VerdictRefusal) -> Vec<String> {

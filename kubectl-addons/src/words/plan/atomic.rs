@@ -7,7 +7,7 @@ use addons_operation::{Choices, Plan, PlannedInstallation};
 use addons_plan::lasting::{LastingEffect, find_lasting_effects};
 
 use super::{add_line, add_object_results, again, describe_plans, format_counts, version_label};
-use crate::words::hint;
+use crate::words::hint::indent_lines;
 
 /// Lists which revision it goes back to, and what that does not undo.
 pub(super) fn add_atomic(text: &mut String, item: &PlannedInstallation) {
@@ -97,7 +97,7 @@ pub(super) fn describe_going_back(
             text
         }
         Back::Impossible(why) => {
-            let fix = hint::indent_lines(&[format!("fix:    {rollback}")]);
+            let fix = indent_lines(&[format!("fix:    {rollback}")]);
             format!("{name} did not go back to {to}: {why}{fix}\n")
         }
     }

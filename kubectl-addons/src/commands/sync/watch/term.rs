@@ -25,8 +25,8 @@ use crate::again::is_overtaken;
 use crate::change::InstallationReports;
 use crate::cli::sync::SyncArgs;
 use crate::exit::Exit;
-use crate::output;
 use crate::session::Session;
+use crate::{failure, output};
 
 /// The first pause between two repairs of an object in quick succession. It doubles each time, up to the interval.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -95,7 +95,7 @@ pub async fn lead(
                 }
                 Err(error) => {
                     if Exit::from_error(&error) != Exit::Interrupted {
-                        output::report_failure(&error);
+                        failure::report_failure(&error);
                     }
                 }
             }
@@ -134,7 +134,7 @@ impl LeaderTerm {
         let read = tree.read().await;
         if tree.revision != before {
             if let Err(error) = read {
-                output::report_failure(&error.into());
+                failure::report_failure(&error.into());
             }
             return Ok(false);
         }
@@ -258,7 +258,7 @@ impl LeaderTerm {
         let error = error.context("edits in the cluster are not seen at once");
         let text = output::describe_chain(error.as_ref());
         if self.unwatched.as_ref() != Some(&text) {
-            output::report_failure(&error);
+            failure::report_failure(&error);
         }
         self.unwatched = Some(text);
     }

@@ -1,4 +1,6 @@
-//! Rewrites errors of the operating system in plain words: without numbers, and without the names of libraries.
+//! The text of messages: the causes of an error in plain words, text from other sources escaped, and cells padded.
+
+use common::foreign::escape_controls;
 
 /// Prefixes that libraries add to a cause.
 const NOISE: [&str; 3] = [
@@ -16,6 +18,13 @@ const CAUSES: [(&str, &str); 6] = [
     ("No space left on device", "no space left on device"),
 ];
 const NUMBER: &str = " (os error ";
+
+/// Iterates over an error and its causes.
+pub fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |cause| cause.source())
+}
 
 /// Replaces these causes in a text.
 pub(super) fn replace_causes(text: &str) -> String {
@@ -41,6 +50,19 @@ pub(super) fn replace_causes(text: &str) -> String {
     kept
 }
 
+/// Escapes text from other sources (a catalogue, a manifest, a server): control characters other than line breaks and tabs, and characters
+/// that change the direction of the text.
+pub fn escape_text(text: &str) -> String {
+    escape_controls(text)
+}
+
+/// Pads text to a width. The formatter of the standard library panics above a width of 65,535, and text from a catalogue or an object may
+/// be longer.
+pub fn pad_text(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    format!("{text}{}", " ".repeat(missing))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +83,13 @@ mod tests {
         ] {
             assert_eq!(replace_causes(text), expected);
         }
+    }
+
+    #[test]
+    fn text_of_others_does_not_steer_the_terminal() {
+        assert_eq!(
+            escape_text("a\u{1b}[31m\r\n\tb\u{9b}2J \u{202e}c\u{7}\u{7f}ä"),
+            "a\\u001b[31m\\u000d\n\tb\\u009b2J \\u202ec\\u0007\\u007fä"
+        );
     }
 }
