@@ -164,7 +164,7 @@ fn is_target_namespace(plan: &InstallationPlan, key: &ObjectKey) -> bool {
     key.kind == "Namespace" && plan.step(key).is_none()
 }
 
-/// Formats the advice for an object, indent_lines its failure.
+/// Formats the advice for an object, below its failure.
 fn remedy_text(remedy: &RefusalRemedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
     indent_lines(&object_hints(remedy, key, &plan.installation))
 }
