@@ -201,8 +201,8 @@ fn report_outcomes(
                 let text = words::describe_report(planned, &plan.choices, &report, waited);
                 output::note(text.trim_end());
                 events::emit_reported(&planned.plan, Some(&report), exit_of_report(&report));
-                skipped |= !report.skipped.is_empty();
-                let kops = planned.plan.kops.as_ref();
+                skipped |= report.skipped().next().is_some();
+                let kops = planned.plan.kops();
                 if report.is_done() && kops.is_some_and(|kops| kops.after.is_some()) {
                     // In the words of kops' tool.
                     output::note(&format!("Updated {:?}", planned.plan.addon));

@@ -230,17 +230,17 @@ pub struct PlannedCounts {
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportCounts {
-    created: usize,
-    adopted: usize,
-    changed: usize,
-    recreated: usize,
-    migrated: usize,
-    pruned: usize,
-    retained: usize,
-    unchanged: usize,
-    failed: usize,
-    skipped: usize,
-    not_ready: usize,
+    pub(crate) created: usize,
+    pub(crate) adopted: usize,
+    pub(crate) changed: usize,
+    pub(crate) recreated: usize,
+    pub(crate) migrated: usize,
+    pub(crate) pruned: usize,
+    pub(crate) retained: usize,
+    pub(crate) unchanged: usize,
+    pub(crate) failed: usize,
+    pub(crate) skipped: usize,
+    pub(crate) not_ready: usize,
 }
 
 /// A line of output.

@@ -98,22 +98,19 @@ impl From<Exit> for ExitCode {
 
 /// Returns the highest exit code of the objects of an installation (semantics 17.5).
 pub fn exit_of_report(report: &Report) -> Exit {
-    exit_with_skipped(exit_without_skipped(report), !report.skipped.is_empty())
+    exit_with_skipped(
+        exit_without_skipped(report),
+        report.skipped().next().is_some(),
+    )
 }
 
 /// Returns the highest exit code of the objects except skipped ones. See [`of_skipped`].
 pub fn exit_without_skipped(report: &Report) -> Exit {
-    let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
-    not_ready
-        .max()
-        .unwrap_or(Exit::Done)
-        .max(exit_of_failures(&report.failed))
-}
-
-/// Returns the highest exit code of failed objects.
-fn exit_of_failures(failed: &[Failure]) -> Exit {
-    let codes = failed.iter().map(|failure| Exit::from_cause(failure.cause));
-    codes.max().unwrap_or(Exit::Done)
+    let not_ready = report.not_ready().map(|_| Exit::TimedOut);
+    let failed = report
+        .failed()
+        .map(|failure| Exit::from_cause(failure.cause));
+    not_ready.chain(failed).max().unwrap_or(Exit::Done)
 }
 
 /// Adds skipped objects to the exit code: they were skipped because of a failure, perhaps in another add-on, or else because of a timeout.
@@ -133,7 +130,7 @@ pub fn exit(exit: Exit) -> ! {
 
 #[cfg(test)]
 mod tests {
-    use addons_engine::Fate;
+    use addons_engine::{EndedStep, Fate, StepEnd};
     use addons_operation::interruption::Interrupted;
     use addons_plan::readiness::{Readiness, ReadinessStatus};
     use anyhow::anyhow;
@@ -175,7 +172,7 @@ mod tests {
     #[test]
     fn the_highest_code_counts() {
         let report = |causes: &[FailureCause], is_late: bool| Report {
-            failed: causes
+            ended: causes
                 .iter()
                 .map(|cause| Failure {
                     key: ObjectKey::default(),
@@ -184,16 +181,14 @@ mod tests {
                     fate: Fate::Refused,
                     cause: *cause,
                 })
-                .collect(),
-            not_ready: is_late
-                .then(|| {
-                    let readiness = Readiness {
+                .map(EndedStep::from)
+                .chain(is_late.then(|| EndedStep {
+                    key: ObjectKey::default(),
+                    end: StepEnd::NotReady(Readiness {
                         status: ReadinessStatus::InProgress,
                         message: String::new(),
-                    };
-                    (ObjectKey::default(), readiness)
-                })
-                .into_iter()
+                    }),
+                }))
                 .collect(),
             ..Report::default()
         };
@@ -219,7 +214,10 @@ mod tests {
             );
         }
         let skipped = Report {
-            skipped: vec![(ObjectKey::default(), "timed out".to_owned())],
+            ended: vec![EndedStep {
+                key: ObjectKey::default(),
+                end: StepEnd::Skipped("timed out".to_owned()),
+            }],
             ..Report::default()
         };
         assert_eq!(exit_without_skipped(&skipped), Exit::Done);

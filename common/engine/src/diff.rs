@@ -34,7 +34,7 @@ pub async fn diff(
         .map(async |step| match known_diff(plan, step) {
             Some(change) => Ok(change),
             None => {
-                let mut migrations = plan.migrations.iter();
+                let mut migrations = plan.migrations();
                 let migration = migrations.find(|one| one.definition == step.target.key);
                 diff_step(run, step, migration, planned).await
             }

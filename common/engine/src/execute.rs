@@ -2,8 +2,8 @@
 
 mod back;
 mod beginnings;
+mod closing;
 mod ending;
-mod former;
 mod helm;
 mod operation;
 mod part;

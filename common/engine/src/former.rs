@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use addons_plan::closing::record_key as key;
 use addons_plan::prune::PruneObstacle;
 use addons_plan::snapshot::{FormerMark, LiveObject};
 use common::api::installation::{FormerObject, FormerRecord, FormerTool};
@@ -488,16 +489,6 @@ async fn rewrite(
             Err(error) => return Err(error),
         }
     }
-}
-
-/// The key of an object of a record.
-#[must_use]
-pub fn key(record: &FormerRecord, object: &FormerObject) -> ObjectKey {
-    collection(&object.kind, &record.namespace).key(&LiveMetadata {
-        name: object.name.clone(),
-        namespace: Some(record.namespace.clone()),
-        ..LiveMetadata::default()
-    })
 }
 
 fn collection(kind: &str, namespace: &str) -> Collection {

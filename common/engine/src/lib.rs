@@ -99,5 +99,7 @@ pub use event::Event;
 pub use execute::execute;
 pub use journal::{Journal, OperationStage};
 pub use lock::give_back;
-pub use report::{Back, Failure, FailureCause, Fate, Report, Settled, Settlement};
+pub use report::{
+    Back, EndedStep, Failure, FailureCause, Fate, Report, Settled, Settlement, StepEnd,
+};
 pub use task::{ExecuteOptions, Outside, OutsideFailure, OwnedOutside, PlanBack, Task, WayBack};

@@ -30,7 +30,7 @@ use super::event::Event;
 use super::journal::Journal;
 use super::listing::{ListPage, read_one_page};
 use super::meta::PartialObject;
-use super::report::{Failure, Report};
+use super::report::{EndedStep, Failure, StepEnd};
 use super::request::{ApiCall, JSON, METADATA};
 
 const PAGE: &str = "100";
@@ -74,31 +74,24 @@ impl<'a> Migrator<'a> {
         }
     }
 
-    /// Runs every migration of the plan, where everything before succeeded: the objects may be converted by what was applied. What
-    /// fails is in the report; the last definition is written into the journal.
-    pub(super) async fn run(&self, report: &mut Report, journal: &Journal) {
-        if !report.is_done() {
-            return;
-        }
-        for migration in &self.plan.migrations {
-            match self.one(migration, journal).await {
-                Ok(written) => report.migrated += written,
-                Err(MigrationStop::Late(message)) => {
-                    let readiness = Readiness {
-                        status: ReadinessStatus::InProgress,
-                        message,
-                    };
-                    let key = migration.definition.clone();
-                    report.not_ready.push((key, readiness));
-                }
-                Err(MigrationStop::Failed(failures)) => {
-                    for failure in failures {
-                        (self.events)(Event::failed(&failure, None));
-                        report.failed.push(failure);
-                    }
-                }
+    /// Runs one migration of the plan, once everything before succeeded: the objects may be converted by what was applied. The last
+    /// definition is written into the journal.
+    pub(super) async fn run(&self, migration: &Migration, journal: &Journal) -> Vec<EndedStep> {
+        let end = match self.one(migration, journal).await {
+            Ok(written) => StepEnd::Rewritten(written),
+            Err(MigrationStop::Late(message)) => StepEnd::NotReady(Readiness {
+                status: ReadinessStatus::InProgress,
+                message,
+            }),
+            Err(MigrationStop::Failed(failures)) => {
+                let failures = failures.into_iter();
+                return failures
+                    .map(|failure| EndedStep::failed(failure, None, self.events))
+                    .collect();
             }
-        }
+        };
+        let key = migration.definition.clone();
+        vec![EndedStep { key, end }]
     }
 
     /// The number of objects that were written again.

@@ -25,7 +25,7 @@ use super::delete::{Deleted, DeletionTarget, Propagation, delete};
 use super::error::EngineError;
 use super::event::Event;
 use super::meta::{LiveMetadata, PartialObject};
-use super::report::Report;
+use super::report::{Report, StepEnd};
 use super::request::{ApiCall, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_one};
 use super::wait::change_reporter;
@@ -272,7 +272,7 @@ pub(super) fn report_removal(
 ) -> Result<(), EngineError> {
     let why = match removal {
         Ok(NamespaceRemoval::Removed) => {
-            report.pruned.push(key);
+            report.note(key, StepEnd::Deleted);
             return Ok(());
         }
         Ok(NamespaceRemoval::Kept(why)) => why,
@@ -285,7 +285,7 @@ pub(super) fn report_removal(
         key: key.clone(),
         message: format!("the namespace stays: {why}"),
     });
-    report.retained.push(key);
+    report.note(key, StepEnd::Retained);
     Ok(())
 }
 

@@ -1,9 +1,6 @@
-//! Deletes the objects that a plan names: group after group, each in the state in which it was judged, and releases the fields of objects
-//! that existed before us.
+//! Deletes objects that a plan names, each in the state in which it was judged, and releases the fields of objects that existed before
+//! us.
 
-use futures::StreamExt as _;
-use futures::future::join_all;
-use futures::stream;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -12,7 +9,6 @@ use addons_plan::prune::{KeptKind, PruneObstacle};
 use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::{Deletion, InstallationPlan, Target};
 use common::api::names;
-use common::manifest::key::ObjectKey;
 
 use super::address::Collection;
 use super::addressed;
@@ -23,102 +19,38 @@ use super::error::EngineError;
 use super::event::Event;
 use super::holder;
 use super::meta::{LiveMetadata, PartialObject};
-use super::report::Failure;
+use super::report::StepEnd;
 use super::request::{APPLY_PATCH, ApiCall, FIRST_PAUSE, METADATA};
 use super::silent;
 use super::snapshot::{read_one, to_live_object};
 
-/// What became of the deletions.
-#[derive(Debug, Default)]
-pub(super) struct Pruned {
-    /// Deleted, by us or before.
-    pub(super) deleted: Vec<ObjectKey>,
-    /// No longer the object that was ours: it is forgotten.
-    pub(super) foreign: Vec<ObjectKey>,
-    /// Ours, and kept since the plan was made: it stays recorded.
-    pub(super) kept: Vec<Target>,
-    /// Refused.
-    pub(super) failed: Vec<Failure>,
-    /// Not tried.
-    pub(super) skipped: Vec<(ObjectKey, String)>,
-    /// Deleted, but a finalizer holds them.
-    pub(super) held: Vec<(ObjectKey, Readiness)>,
-}
-
-/// Deletes group after group. A group begins when those objects of the one before that an add-on's finalizer holds are
-/// gone: their controller may be in the next group. The last group is waited for, too: after the report of a deletion
-/// the objects are really gone.
-pub(super) async fn prune(
+/// Deletes one object of a plan, unless it stays with something of `kept`, which stays although the plan deletes it.
+pub(super) async fn perform(
     cluster: &Cluster,
+    deletion: &Deletion,
     plan: &InstallationPlan,
-    deadline: Instant,
+    kept: &[Target],
     events: &(dyn Fn(Event) + Send + Sync),
-) -> Pruned {
-    let mut pruned = Pruned::default();
-    let groups = plan.prune.iter();
-    for group in groups.filter(|group| !group.is_empty()) {
-        let blocked = match (pruned.failed.first(), pruned.held.first()) {
-            (Some(failure), _) => Some(format!("{} could not be deleted", failure.key)),
-            (_, Some((key, _))) => Some(format!("{key} is still going")),
-            _ if Instant::now() >= deadline => Some("timed out".to_owned()),
-            _ => None,
-        };
-        if let Some(why) = blocked {
-            let keys = group.iter().map(|deletion| deletion.target.key.clone());
-            pruned.skipped.extend(keys.map(|key| (key, why.clone())));
-            continue;
+) -> Result<StepEnd, EngineError> {
+    let deleted = match needed(deletion, kept) {
+        Some(obstacle) => Deleted::Left(obstacle),
+        None => delete_one(cluster, deletion, &plan.union).await?,
+    };
+    let key = deletion.target.key.clone();
+    let end = match deleted {
+        Deleted::Left(obstacle) => {
+            let message = format!("it {obstacle}");
+            events(Event::Warning { key, message });
+            return Ok(match obstacle {
+                PruneObstacle::Foreign(_) => StepEnd::Forgotten,
+                PruneObstacle::Kept(_) => StepEnd::Retained,
+            });
         }
-        let held = delete_group(cluster, group, plan, events, &mut pruned).await;
-        let waiting = held.into_iter().map(async |(deletion, finalizers)| {
-            let key = deletion.target.key.clone();
-            let held = until_gone(cluster, deletion, finalizers, deadline, events).await;
-            (key, held)
-        });
-        for (key, held) in join_all(waiting).await {
-            pruned.held.extend(held.map(|readiness| (key, readiness)));
-        }
-    }
-    pruned
-}
-
-/// Deletes the objects of one group at the same time; returns those that finalizers hold.
-async fn delete_group<'a>(
-    cluster: &Cluster,
-    group: &'a [Deletion],
-    plan: &InstallationPlan,
-    events: &(dyn Fn(Event) + Send + Sync),
-    pruned: &mut Pruned,
-) -> Vec<(&'a Deletion, Vec<String>)> {
-    let mut doomed = Vec::new();
-    for deletion in group {
-        match needed(deletion, &pruned.kept) {
-            Some(obstacle) => pruned.leave(deletion, obstacle, events),
-            None => doomed.push(deletion),
-        }
-    }
-    let mut deletions = stream::iter(doomed)
-        .map(async |deletion| (deletion, delete_one(cluster, deletion, &plan.union).await))
-        .buffer_unordered(cluster.concurrency());
-    let mut held = Vec::new();
-    while let Some((deletion, result)) = deletions.next().await {
-        let key = deletion.target.key.clone();
-        match result {
-            Ok(Deleted::Left(obstacle)) => pruned.leave(deletion, obstacle, events),
-            Ok(deleted) => {
-                if let Deleted::Held(finalizers) = deleted {
-                    held.push((deletion, finalizers));
-                }
-                events(Event::Pruned { key: key.clone() });
-                pruned.deleted.push(key);
-            }
-            Err(error) => {
-                let failure = Failure::of(key, &error);
-                events(Event::failed(&failure, error.remedy()));
-                pruned.failed.push(failure);
-            }
-        }
-    }
-    held
+        Deleted::Gone => StepEnd::Deleted,
+        Deleted::Held(finalizers) => StepEnd::Held(finalizers),
+    };
+    events(Event::Pruned { key });
+    Ok(end)
 }
 
 /// Deletes one object if it is still what the plan deletes. `recorded`: the inventory of the installation.
@@ -154,28 +86,8 @@ fn needed(deletion: &Deletion, kept: &[Target]) -> Option<PruneObstacle> {
     }))
 }
 
-impl Pruned {
-    /// Notes that an object is not deleted although the plan says so.
-    fn leave(
-        &mut self,
-        deletion: &Deletion,
-        obstacle: PruneObstacle,
-        events: &(dyn Fn(Event) + Send + Sync),
-    ) {
-        let target = &deletion.target;
-        events(Event::Warning {
-            key: target.key.clone(),
-            message: format!("it {obstacle}"),
-        });
-        match obstacle {
-            PruneObstacle::Foreign(_) => self.foreign.push(target.key.clone()),
-            PruneObstacle::Kept(_) => self.kept.push(target.clone()),
-        }
-    }
-}
-
 /// Waits until a deleted object is gone; returns what holds it where it is not at the deadline.
-async fn until_gone(
+pub(super) async fn wait_until_deleted(
     cluster: &Cluster,
     deletion: &Deletion,
     finalizers: Vec<String>,
@@ -206,23 +118,16 @@ async fn until_gone(
     }
 }
 
-/// Releases the fields of the plan's objects that were there before us; returns what failed.
-pub(super) async fn release(cluster: &Cluster, plan: &InstallationPlan) -> Vec<Failure> {
-    let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
-    let releases = plan.release.iter().map(|target| {
-        let item = plan.union.objects.get(&target.key);
-        (target, item.map_or("", |item| item.object.uid.as_str()))
-    });
-    let released: Vec<_> = stream::iter(releases)
-        .map(async |(target, uid)| {
-            let error = release_one(cluster, target, uid, &manager).await.err()?;
-            let error = silent::explain_own_webhook(cluster, &plan.union, error).await;
-            Some(Failure::of(target.key.clone(), &error))
-        })
-        .buffer_unordered(cluster.concurrency())
-        .collect()
-        .await;
-    released.into_iter().flatten().collect()
+/// Releases the fields of an object that was there before us.
+pub(super) async fn release(
+    cluster: &Cluster,
+    target: &Target,
+    plan: &InstallationPlan,
+) -> Result<StepEnd, EngineError> {
+    match release_one(cluster, target, plan).await {
+        Err(error) => Err(silent::explain_own_webhook(cluster, &plan.union, error).await),
+        Ok(()) => Ok(StepEnd::Forgotten),
+    }
 }
 
 /// An apply without fields removes what only we set, and our marks. The uid keeps it from creating the object again. Where the
@@ -230,12 +135,13 @@ pub(super) async fn release(cluster: &Cluster, plan: &InstallationPlan) -> Vec<F
 async fn release_one(
     cluster: &Cluster,
     target: &Target,
-    uid: &str,
-    manager: &str,
+    plan: &InstallationPlan,
 ) -> Result<(), EngineError> {
+    let manager = &names::field_manager(&plan.installation.namespace, &plan.installation.name);
     let collection = Collection::from_target(target);
     let name = &target.key.name;
-    let uid = match uid {
+    let item = plan.union.objects.get(&target.key);
+    let uid = match item.map_or("", |item| item.object.uid.as_str()) {
         "" => match read_one(cluster, &collection, name).await? {
             Some(found) => found.uid,
             None => return Ok(()),

@@ -130,7 +130,7 @@ pub async fn find_removal_refusals(
         run: PlanDryRun::new(cluster, plan),
         planned: &planned,
     };
-    let deletions = plan.prune.iter().flatten();
+    let deletions = plan.deletions();
     let verdicts: Vec<Option<WriteVerdict>> = stream::iter(deletions)
         .map(async |deletion| judge.check_deletion(deletion).await)
         .buffered(cluster.concurrency())
@@ -152,7 +152,7 @@ fn list_writes(plan: &InstallationPlan) -> Vec<PlannedWrite<'_>> {
         return Vec::new();
     }
     let steps = plan.steps.iter().map(PlannedWrite::Apply);
-    let deletions = plan.prune.iter().flatten().map(PlannedWrite::Delete);
+    let deletions = plan.deletions().map(PlannedWrite::Delete);
     steps.chain(deletions).collect()
 }
 
@@ -292,7 +292,7 @@ impl PlanCheck<'_> {
             Ok(answer) => answer.object,
             Err(error) => return self.refusal_verdicts(step, live, error).await,
         };
-        let mut migrations = self.plan.migrations.iter();
+        let mut migrations = self.plan.migrations();
         if let Some(migration) = migrations.find(|migration| migration.definition == *key) {
             let last = Step {
                 object: migration.wanted.clone(),
@@ -394,7 +394,7 @@ impl PlanCheck<'_> {
             let Some(holder) = &one.holder else {
                 return vec![WriteVerdict::Refused(held::held_refusal(key, &held))];
             };
-            let mut pruned = self.plan.prune.iter().flatten();
+            let mut pruned = self.plan.deletions();
             let pruned = pruned.find(|deletion| deletion.target.key == *holder);
             match pruned.filter(|_| KeptKind::from_key(holder).is_none()) {
                 Some(deletion) if !deletions.contains(deletion) => deletions.push(deletion.clone()),

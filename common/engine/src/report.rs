@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
+use addons_plan::InstallationPlan;
+use addons_plan::changes::RefusalRemedy;
 use addons_plan::conflicts::Conflict;
 use addons_plan::readiness::Readiness;
 pub use addons_plan::refusal::FailureCause;
@@ -12,54 +15,127 @@ use common::manifest::key::ObjectKey;
 use common::values::mask::SecretMask;
 
 use super::error::EngineError;
+use super::event::Event;
 
 /// The result, with the same counts that the plan announced.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Objects that were created.
-    pub created: Vec<ObjectKey>,
-    /// Objects that no installation owned, and that were adopted and applied.
-    pub adopted: Vec<ObjectKey>,
-    /// Objects that were changed.
-    pub changed: Vec<ObjectKey>,
-    /// Objects that were deleted and created again, because fields of them never change.
-    pub recreated: Vec<ObjectKey>,
+    /// What was done with each object, in the order in which it ended.
+    pub ended: Vec<EndedStep>,
     /// Fields that other managers held.
     pub settled: Vec<Settled>,
-    /// How many objects were written again, because their definition drops the version that they were stored in.
-    pub migrated: usize,
-    /// Objects that were deleted.
-    pub pruned: Vec<ObjectKey>,
-    /// The records of the release that helm worked on, where it did.
-    #[serde(skip)]
-    pub helm_records: Option<Vec<HelmRecord>>,
-    /// Objects left in place on purpose.
-    pub retained: Vec<ObjectKey>,
-    /// Objects that were up to date.
-    pub unchanged: usize,
-    /// Objects that failed: exit 6, 4 or 1, by [`Failure::cause`].
-    pub failed: Vec<Failure>,
-    /// Objects that were not tried because something they need failed.
-    pub skipped: Vec<(ObjectKey, String)>,
-    /// Objects that were not ready in time, with the reason: exit 3.
-    pub not_ready: Vec<(ObjectKey, Readiness)>,
     /// Whether everything was as wanted already, so that not even the record was written.
-    #[serde(skip)]
     pub is_unwritten: bool,
     /// Whether objects that only changed their owner are not ready: that is not waited for.
-    #[serde(skip)]
     pub is_unready: bool,
     /// Whether nothing was applied, and the spec of the record is again what it was.
     pub spec_restored: bool,
     /// What became of the way back, where the operation failed and was to go back by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub back: Option<Back>,
     /// How long it took.
     pub elapsed: Duration,
     /// The record as it was written last; `None` after an uninstallation.
-    #[serde(skip)]
     pub record: Option<AddonInstallation>,
+}
+
+/// One step of an operation that has ended. An object can have several: it is created, and then not ready.
+#[derive(Clone, Debug)]
+pub struct EndedStep {
+    /// The object.
+    pub key: ObjectKey,
+    /// How it ended.
+    pub end: StepEnd,
+}
+
+/// How a step ended.
+#[derive(Clone, Debug)]
+pub enum StepEnd {
+    /// The object was created.
+    Created,
+    /// No installation owned it; it was adopted and applied.
+    Adopted,
+    /// It was changed.
+    Changed,
+    /// It was deleted and created again, because fields of it never change.
+    Recreated,
+    /// It was up to date.
+    Unchanged,
+    /// It was deleted.
+    Deleted,
+    /// It was deleted, and these finalizers held it.
+    Held(Vec<String>),
+    /// It is not ours any more, and stays.
+    Forgotten,
+    /// It was left in place on purpose.
+    Retained,
+    /// Something else was done, which only a failure is told of.
+    Done,
+    /// So many objects were written again, because their definition drops the version that they were stored in.
+    Rewritten(usize),
+    /// Helm has run; the records that it left, where they could be read.
+    Ran(Option<Vec<HelmRecord>>),
+    /// It failed: exit 6, 4 or 1, by [`Failure::cause`].
+    Failed(Failure),
+    /// It was not tried, because something that it needs failed: why.
+    Skipped(String),
+    /// The object was not ready in time: exit 3.
+    NotReady(Readiness),
+}
+
+impl EndedStep {
+    /// A step that failed, of which `events` is told.
+    pub(super) fn failed(
+        failure: Failure,
+        remedy: Option<RefusalRemedy>,
+        events: &(dyn Fn(Event) + Send + Sync),
+    ) -> Self {
+        events(Event::failed(&failure, remedy));
+        failure.into()
+    }
+}
+
+impl From<Failure> for EndedStep {
+    fn from(failure: Failure) -> Self {
+        Self {
+            key: failure.key.clone(),
+            end: StepEnd::Failed(failure),
+        }
+    }
+}
+
+/// Written as lists and counts, one for each way in which objects end.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let list = |is| self.objects(is).collect::<Vec<_>>();
+        let fields = 14 + usize::from(self.back.is_some());
+        let mut view = serializer.serialize_struct("Report", fields)?;
+        view.serialize_field("created", &list(|end| matches!(end, StepEnd::Created)))?;
+        view.serialize_field("adopted", &list(|end| matches!(end, StepEnd::Adopted)))?;
+        view.serialize_field("changed", &list(|end| matches!(end, StepEnd::Changed)))?;
+        view.serialize_field("recreated", &list(|end| matches!(end, StepEnd::Recreated)))?;
+        view.serialize_field("settled", &self.settled)?;
+        let written = self.ended.iter().map(|step| match step.end {
+            StepEnd::Rewritten(objects) => objects,
+            _ => 0,
+        });
+        view.serialize_field("migrated", &written.sum::<usize>())?;
+        view.serialize_field(
+            "pruned",
+            &list(|end| matches!(end, StepEnd::Deleted | StepEnd::Held(_))),
+        )?;
+        view.serialize_field("retained", &list(|end| matches!(end, StepEnd::Retained)))?;
+        let unchanged = self.objects(|end| matches!(end, StepEnd::Unchanged));
+        view.serialize_field("unchanged", &unchanged.count())?;
+        view.serialize_field("failed", &self.failed().collect::<Vec<_>>())?;
+        view.serialize_field("skipped", &self.skipped().collect::<Vec<_>>())?;
+        view.serialize_field("notReady", &self.not_ready().collect::<Vec<_>>())?;
+        view.serialize_field("specRestored", &self.spec_restored)?;
+        if let Some(back) = &self.back {
+            view.serialize_field("back", back)?;
+        }
+        view.serialize_field("elapsed", &self.elapsed)?;
+        view.end()
+    }
 }
 
 /// What became of the way back of an operation that failed.
@@ -187,49 +263,112 @@ impl Failure {
 
     /// An object that will not get ready by itself.
     pub(super) fn of_readiness(key: ObjectKey, readiness: Readiness) -> Self {
+        Self::because(key, readiness.message, FailureCause::Other, Fate::Applied)
+    }
+
+    /// A failure for a reason that names no values of fields.
+    pub(super) fn because(key: ObjectKey, why: String, cause: FailureCause, fate: Fate) -> Self {
         Self {
             key,
-            recorded: readiness.message.clone(),
-            message: readiness.message,
-            cause: FailureCause::Other,
-            fate: Fate::Applied,
+            recorded: why.clone(),
+            message: why,
+            cause,
+            fate,
         }
     }
 }
 
 impl Report {
+    /// Adds how a step ended.
+    pub(super) fn note(&mut self, key: ObjectKey, end: StepEnd) {
+        self.ended.push(EndedStep { key, end });
+    }
+
+    /// Adds what becomes of the objects of a plan that nothing is done with.
+    pub(super) fn note_unwritten(&mut self, plan: &InstallationPlan) {
+        let retained = plan.retained.iter().map(|key| (key, StepEnd::Retained));
+        let unchanged = plan.unchanged.iter().map(|key| (key, StepEnd::Unchanged));
+        for (key, end) in retained.chain(unchanged) {
+            self.note(key.clone(), end);
+        }
+    }
+
+    /// The objects that ended in such a way.
+    pub fn objects(&self, is: fn(&StepEnd) -> bool) -> impl Iterator<Item = &ObjectKey> {
+        let ended = self.ended.iter().filter(move |step| is(&step.end));
+        ended.map(|step| &step.key)
+    }
+
+    /// Objects that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &Failure> {
+        self.ended.iter().filter_map(|step| match &step.end {
+            StepEnd::Failed(failure) => Some(failure),
+            _ => None,
+        })
+    }
+
+    /// Objects that were not tried, and why.
+    pub fn skipped(&self) -> impl Iterator<Item = (&ObjectKey, &str)> {
+        self.ended.iter().filter_map(|step| match &step.end {
+            StepEnd::Skipped(why) => Some((&step.key, why.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Objects that were not ready in time, with the reason.
+    pub fn not_ready(&self) -> impl Iterator<Item = (&ObjectKey, &Readiness)> {
+        self.ended.iter().filter_map(|step| match &step.end {
+            StepEnd::NotReady(readiness) => Some((&step.key, readiness)),
+            _ => None,
+        })
+    }
+
+    /// The records of the release that helm worked on, where it did.
+    pub(super) fn helm_records(&self) -> Option<&Vec<HelmRecord>> {
+        self.ended.iter().find_map(|step| match &step.end {
+            StepEnd::Ran(records) => records.as_ref(),
+            _ => None,
+        })
+    }
+
     /// Whether everything was done.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.failed.is_empty() && self.skipped.is_empty() && self.not_ready.is_empty()
+        let is_undone = |end: &StepEnd| {
+            matches!(
+                end,
+                StepEnd::Failed(_) | StepEnd::Skipped(_) | StepEnd::NotReady(_)
+            )
+        };
+        !self.ended.iter().any(|step| is_undone(&step.end))
     }
 
     /// Whether the operation failed and the server refused all of it: no object is another than before.
     pub(super) fn is_refused(&self) -> bool {
-        let changed = [
-            &self.created,
-            &self.adopted,
-            &self.changed,
-            &self.recreated,
-            &self.pruned,
-        ];
         !self.is_done()
-            && changed.iter().all(|keys| keys.is_empty())
-            && self.not_ready.is_empty()
-            && self
-                .failed
-                .iter()
-                .all(|failure| failure.fate == Fate::Refused)
+            && self.ended.iter().all(|step| match &step.end {
+                StepEnd::Created | StepEnd::Adopted | StepEnd::Changed | StepEnd::Recreated => {
+                    false
+                }
+                StepEnd::Deleted | StepEnd::Held(_) | StepEnd::NotReady(_) => false,
+                StepEnd::Failed(failure) => failure.fate == Fate::Refused,
+                _ => true,
+            })
     }
 
     /// The same without what comes from Secrets in messages of servers and of helm. Conflicts and our own words name no values.
     pub(super) fn masked(mut self, mask: &SecretMask) -> Self {
-        for failure in &mut self.failed {
-            failure.message = mask.mask_text(&failure.message);
-            failure.recorded = mask.mask_text(&failure.recorded);
-        }
-        for (_, readiness) in &mut self.not_ready {
-            readiness.message = mask.mask_text(&readiness.message);
+        for step in &mut self.ended {
+            match &mut step.end {
+                StepEnd::Failed(failure) => {
+                    failure.message = mask.mask_text(&failure.message);
+                    failure.recorded = mask.mask_text(&failure.recorded);
+                }
+                StepEnd::NotReady(readiness) => {
+                    readiness.message = mask.mask_text(&readiness.message)
+                }
+                _ => {}
+            }
         }
         self
     }
@@ -238,10 +377,48 @@ impl Report {
     pub(super) fn take_pending(&mut self, pending: Vec<(ObjectKey, Readiness)>) {
         for (key, readiness) in pending {
             if readiness.status.is_hopeless() {
-                self.failed.push(Failure::of_readiness(key, readiness));
+                self.ended
+                    .push(Failure::of_readiness(key, readiness).into());
             } else {
-                self.not_ready.push((key, readiness));
+                self.note(key, StepEnd::NotReady(readiness));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_is_written_as_lists() {
+        let key = |name: &str| ObjectKey {
+            kind: "ConfigMap".to_owned(),
+            name: name.to_owned(),
+            ..ObjectKey::default()
+        };
+        let mut report = Report::default();
+        for (name, end) in [
+            ("a", StepEnd::Created),
+            ("b", StepEnd::Deleted),
+            ("c", StepEnd::Held(vec!["example.test/x".to_owned()])),
+            ("d", StepEnd::Rewritten(2)),
+            ("d", StepEnd::Rewritten(3)),
+            ("e", StepEnd::Unchanged),
+            ("f", StepEnd::Forgotten),
+            ("g", StepEnd::Skipped("timed out".to_owned())),
+        ] {
+            report.note(key(name), end);
+        }
+        assert!(!report.is_done());
+        let written = json!({
+            "created": [key("a")], "adopted": [], "changed": [], "recreated": [], "settled": [], "migrated": 5,
+            "pruned": [key("b"), key("c")], "retained": [], "unchanged": 1, "failed": [],
+            "skipped": [[key("g"), "timed out"]], "notReady": [], "specRestored": false,
+            "elapsed": {"secs": 0, "nanos": 0},
+        });
+        assert_eq!(json!(report), written);
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn begin_status(
     status.inventory = plan.union.to_groups();
     status.choices = choices.to_record();
     if !plan.verb.ends_installation() {
-        record_former(&mut status.former, &plan.former, false);
+        former(&mut status.former, plan, false);
     }
     status.phase = Some(match plan.verb {
         Verb::Uninstall => InstallationPhase::Uninstalling,
@@ -118,8 +118,8 @@ pub(super) fn begin_status(
 }
 
 /// Records which records of other tools are about to be set aside, or were.
-fn record_former(noted: &mut Vec<FormerRecord>, set_aside: &[FormerRecord], is_done: bool) {
-    for record in set_aside {
+fn former(noted: &mut Vec<FormerRecord>, plan: &InstallationPlan, is_done: bool) {
+    for record in plan.former() {
         noted.retain(|one| !one.is_same(record));
         noted.push(FormerRecord {
             is_set_aside: is_done && !record.objects.is_empty(),
@@ -158,7 +158,7 @@ pub(super) fn end_status(
     let is_same_spec = status.observed_generation == generation;
     let mut inventory = recorded.clone();
     if let OperationEnding::Done { kept, .. } = ending {
-        record_former(&mut status.former, &plan.former, true);
+        former(&mut status.former, plan, true);
         inventory.close(&plan.exact, kept);
     }
     status.inventory = inventory.to_groups();

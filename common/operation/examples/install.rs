@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use addons_engine::{Cluster, ClusterOptions};
+use addons_engine::{Cluster, ClusterOptions, StepEnd};
 use addons_operation::{
     Choices, Context, ContextSettings, Intent, Interruption, NewInstallation, Offer,
     OperationEvent, Resolver, RunOptions, VersionedName, execute, fetch, plan, render,
@@ -53,7 +53,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (run, interruption) = (RunOptions::default(), Interruption::default());
     for outcome in execute::execute(&ctx, &plan, &run, &interruption).await? {
         let (name, report) = (outcome.installation, outcome.result?);
-        let (created, changed) = (report.created.len(), report.changed.len());
+        let created = report
+            .objects(|end| matches!(end, StepEnd::Created))
+            .count();
+        let changed = report
+            .objects(|end| matches!(end, StepEnd::Changed))
+            .count();
         println!("{name}: {created} created, {changed} changed");
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use addons_engine::{
-    Cluster, EngineError, ExecuteOptions, Journal, OwnedOutside, Report, Task,
+    Cluster, EndedStep, EngineError, ExecuteOptions, Journal, OwnedOutside, Report, StepEnd, Task,
     execute as run_plans, local, namespace, record,
 };
 use addons_plan::Verb;
@@ -197,12 +197,16 @@ async fn tear_down(
             ..options.clone()
         };
         if let Some(why) = why_not_uninstalled(&plan.installations, task, reports) {
-            let deletions = task.plan.prune.iter().flatten();
+            let deletions = task.plan.deletions();
             let keys = deletions.map(|deletion| deletion.target.key.clone());
             // The record stays in any case, even without objects.
             let keys = keys.chain([record::key(&task.plan.installation)]);
+            let ended = keys.map(|key| EndedStep {
+                key,
+                end: StepEnd::Skipped(why.clone()),
+            });
             reports.push(Ok(Report {
-                skipped: keys.map(|key| (key, why.clone())).collect(),
+                ended: ended.collect(),
                 ..Report::default()
             }));
             continue;
@@ -223,9 +227,7 @@ async fn tear_down(
             builtin::webhook::wait_until_lifted(ctx).await;
         }
     }
-    let deletions = ending
-        .iter()
-        .flat_map(|task| task.plan.prune.iter().flatten());
+    let deletions = ending.iter().flat_map(|task| task.plan.deletions());
     let deleted: BTreeSet<String> = deletions.map(|deletion| deletion.uid.clone()).collect();
     for (place, task) in ending.iter().enumerate() {
         let others = ending.get(place + 1..).unwrap_or_default();

@@ -6,6 +6,7 @@ use addons_engine::former::{self, FormerBegin, FormerMembers};
 use addons_engine::release::stored::{self, ChartName, StoredRelease};
 use addons_engine::{Cluster, EngineError, snapshot};
 use addons_plan::claims::Claims;
+use addons_plan::closing::ClosingStep;
 use addons_plan::snapshot::{FormerMark, LiveObject, Snapshot, SnapshotRequest};
 use addons_plan::{InstallationPlan, Verb};
 use addons_versions::tolerant;
@@ -70,6 +71,7 @@ impl FormerRecordPlanner<'_> {
             .partition(|record| record.objects.is_empty());
         // The tool may have written more of them since they were listed, and the status alone proves nothing.
         let mut marks = BTreeSet::new();
+        let mut records: Vec<FormerRecord> = Vec::new();
         let mut continued: BTreeMap<FormerMark, FormerRecord> = BTreeMap::new();
         for record in begun {
             let begun = match former::begun(self.cluster, &plan.installation, &record).await {
@@ -84,9 +86,9 @@ impl FormerRecordPlanner<'_> {
                 FormerBegin::Marked(mark) => {
                     marks.insert(mark.clone());
                     continued.insert(mark, record.clone());
-                    plan.former.push(record);
+                    records.push(record);
                 }
-                FormerBegin::Aside => plan.former.push(record),
+                FormerBegin::Aside => records.push(record),
                 FormerBegin::Foreign => plan.warnings.push(format!(
                     "{record} is not set aside: its objects are gone, or are not those that were recorded"
                 )),
@@ -103,9 +105,9 @@ impl FormerRecordPlanner<'_> {
             match self.records_of_mark(&mark, plan).await {
                 Ok(Some(SetAsideRecords { record, given })) => {
                     plan.warnings.extend(given.warnings(plan, resolved));
-                    match plan.former.iter_mut().find(|one| one.is_same(&record)) {
+                    match records.iter_mut().find(|one| one.is_same(&record)) {
                         Some(begun) => merge_new_records(begun, record),
-                        None => plan.former.push(record),
+                        None => records.push(record),
                     }
                 }
                 Ok(None) => {}
@@ -115,11 +117,12 @@ impl FormerRecordPlanner<'_> {
                     }
                     let warning = describe_kept_records(&mark, &why, &plan.installation);
                     plan.warnings.push(warning);
-                    keep_records(&mut plan.former, &mark, continued.get(&mark));
+                    keep_records(&mut records, &mark, continued.get(&mark));
                 }
                 Err(SetAsideObstacle::Failed(error)) => return Err(error.into()),
             }
         }
+        plan.close(records.into_iter().map(ClosingStep::SetAside));
         Ok(())
     }
 

@@ -46,7 +46,7 @@ impl ReleaseWork {
         run: &RunOptions,
         interruption: &Interruption,
     ) -> Result<Option<OwnedOutside>, OperationError> {
-        let Some(release) = &planned.plan.helm_release else {
+        let Some((release, records)) = planned.plan.helm_release() else {
             return Ok(None);
         };
         let chart = planned.release.clone();
@@ -54,7 +54,6 @@ impl ReleaseWork {
             return Ok(None);
         }
         let installation = &planned.plan.installation;
-        let records = planned.plan.release_records.as_ref();
         let work = Self {
             events: ctx.events(),
             helm: ctx.helm().await?.clone(),
@@ -62,7 +61,7 @@ impl ReleaseWork {
             release: release.clone(),
             owner: owner_hash(&installation.namespace, &installation.name),
             chart,
-            recovers: records.is_some_and(|records| records.recovers),
+            recovers: records.recovers,
             run: run.clone(),
             conflicts: planned.plan.wanted.spec.conflicts,
             interruption: interruption.clone(),

@@ -227,7 +227,7 @@ async fn resolve_again(
     wanted.metadata.annotations = (!annotations.is_empty()).then(|| annotations.clone());
     let finalizers = &recorded.finalizers;
     wanted.metadata.finalizers = (!finalizers.is_empty()).then(|| finalizers.clone());
-    if then.kops.is_some() {
+    if then.kops().is_some() {
         kops::attach(ctx, &mut resolved).await?;
     }
     verdict::complete_and_check(ctx, &mut resolved, &resolver.facts).await?;

@@ -170,14 +170,14 @@ impl Counts {
             let objects = objects.iter().filter(|object| object.change() == change);
             objects.count()
         };
-        let deletions = plan.prune.iter().flatten();
+        let deletions = plan.deletions();
         let (kept, pruned): (Vec<_>, Vec<_>) =
             deletions.partition(|deletion| plan.refusal(&deletion.target.key).is_some());
         Self {
             changed: of(ObjectChange::Changed),
             added: of(ObjectChange::Added) + usize::from(plan.create_namespace.is_some()),
             pruned: pruned.len(),
-            released: plan.release.len(),
+            released: plan.released().count(),
             retained: plan.retained.len(),
             unchanged: of(ObjectChange::Unchanged) + plan.unchanged.len(),
             recreated: of(ObjectChange::Recreated),

@@ -25,7 +25,7 @@ pub use read::{FileError, LARGEST, Plans, expected, read, write};
 /// `kind` of a plan file.
 pub const KIND: &str = "AddonPlan";
 /// `apiVersion` of a plan file: it has one of its own, for it changes whenever the plan does.
-pub const VERSION: &str = "kubectl-addons.dev/v1alpha7";
+pub const VERSION: &str = "kubectl-addons.dev/v1alpha8";
 
 /// A plan file without its digest.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -29,13 +29,10 @@ pub fn find_lasting_effects(
     plan: &InstallationPlan,
     back: &AddonInstallationSpec,
 ) -> Vec<LastingEffect> {
-    let migrated = plan
-        .migrations
-        .iter()
-        .map(|migration| LastingEffect::Migrated {
-            definition: migration.definition.clone(),
-            versions: migration.versions.clone(),
-        });
+    let migrated = plan.migrations().map(|migration| LastingEffect::Migrated {
+        definition: migration.definition.clone(),
+        versions: migration.versions.clone(),
+    });
     let recreated = plan.recreations.iter();
     let recreated =
         recreated.filter(|object| object.obstacle.is_none() && object.holders.is_empty());

@@ -20,6 +20,7 @@
 //! | [`refusal`] | what the API server refuses of a plan in a dry run |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
 //! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
+//! | [`closing`] | what follows once the objects are applied: the steps of the stages after the gate |
 //! | [`crd_safety`], [`migration`] | what changed definitions do to live objects, and to the versions that these are stored in |
 //! | [`lasting`] | what going back does not undo |
 //! | [`readiness`], [`standing`] | whether an object is ready, in kstatus' terms; how an installation stands |
@@ -33,6 +34,7 @@ pub mod brought;
 pub mod changes;
 pub mod choices;
 pub mod claims;
+pub mod closing;
 pub mod conflicts;
 pub mod continuation;
 pub mod crd_safety;
@@ -74,8 +76,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use closing::ClosingStep;
 use common::api::catalogue::ResourceType;
-use common::api::installation::{ClusterIdentity, FormerRecord, HelmRelease, Installed};
+use common::api::installation::{ClusterIdentity, Installed};
 use common::api::names::InstallationName;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::traits::KeptKind;
@@ -83,12 +86,11 @@ use common::values::mask::SecretMask;
 use conflicts::Policy;
 use facts::{EntryFacts, PlanFacts, RecordFacts, WantedRecord};
 use inventory::Inventory;
-use release_records::ReleaseRecords;
 
 pub use verb::Verb;
 
 /// What one operation will do to one installation.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstallationPlan {
     /// The installation.
@@ -120,12 +122,6 @@ pub struct InstallationPlan {
     /// Types that the cluster has to serve before it begins, and that other installations of the same command may bring while they run.
     #[serde(skip)]
     pub types: Vec<ResourceType>,
-    /// What helm itself installs or removes: then there are no objects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub helm_release: Option<HelmRelease>,
-    /// The Secrets in which helm keeps that release, as the plan was made with them: it runs from no others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release_records: Option<ReleaseRecords>,
     /// The target namespace, where it is missing and will be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_namespace: Option<String>,
@@ -134,24 +130,15 @@ pub struct InstallationPlan {
     pub delete_namespace: Option<String>,
     /// What is applied, sorted by key; the [`graph::Graph`] of the command says in which order.
     pub steps: Vec<Step>,
-    /// What is deleted after all steps succeeded, group after group, but for what has to go before a step ([`holder`]).
+    /// What follows once all steps succeeded, sorted by stage ([`closing`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prune: Vec<Vec<Deletion>>,
-    /// Objects that were there before us: our fields are released, the object stays.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub release: Vec<Target>,
-    /// Objects that are given back: our marks and field manager leave them, each under the condition of its uid.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub given_back: Vec<Deletion>,
+    pub closing: Vec<ClosingStep>,
     /// Ours and no longer in the manifest, but of a kind that is deleted only where the caller names it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retained: Vec<ObjectKey>,
     /// Recorded objects of which it is not known whether they exist: they stay recorded, and so does the installation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<ObjectKey>,
-    /// Recorded objects that another installation of the command takes over: they leave this one without a request.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub moving: Vec<Moving>,
     /// Wanted objects that are as they should be: no request at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<ObjectKey>,
@@ -168,13 +155,6 @@ pub struct InstallationPlan {
     /// Objects whose content is partly made at random and not kept: another plan has other values of them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub generated: BTreeSet<ObjectKey>,
-    /// What is left behind for kops' own tool, where that knows the add-on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kops: Option<kops::KopsRecord>,
-    /// Records of other tools: set aside last, for everything that they name is ours then; deleted by an uninstallation, and restored
-    /// where the objects are given back.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub former: Vec<FormerRecord>,
     /// By what the record will tell the cluster of the objects from others; `None` where the uid of its kube-system may not be read.
     #[serde(skip)]
     pub cluster: Option<ClusterIdentity>,
@@ -187,9 +167,6 @@ pub struct InstallationPlan {
     /// What changed definitions do to live objects: see [`InstallationPlan::check_breakages`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakages: Vec<crd_safety::Breakage>,
-    /// Definitions that drop a version in which objects may be stored: see [`InstallationPlan::check_migrations`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub migrations: Vec<migration::Migration>,
     /// Objects that cannot be changed in place, or that need what a pruned object holds: see [`immutable::check`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recreations: Vec<immutable::Recreation>,
@@ -234,46 +211,7 @@ impl InstallationPlan {
         Self {
             installation,
             addon: addon.to_owned(),
-            verb: Verb::Uninstall,
-            from: None,
-            to: None,
-            entry: None,
-            revision: None,
-            wanted: WantedRecord::default(),
-            record: None,
-            requires: Vec::new(),
-            types: Vec::new(),
-            helm_release: None,
-            release_records: None,
-            create_namespace: None,
-            delete_namespace: None,
-            steps: Vec::new(),
-            prune: Vec::new(),
-            release: Vec::new(),
-            given_back: Vec::new(),
-            retained: Vec::new(),
-            unreachable: Vec::new(),
-            moving: Vec::new(),
-            unchanged: Vec::new(),
-            yielded: Vec::new(),
-            kops: None,
-            former: Vec::new(),
-            cluster: None,
-            rebuilt: None,
-            wait_for: Vec::new(),
-            expiring: BTreeSet::new(),
-            warnings: Vec::new(),
-            generated: BTreeSet::new(),
-            breakages: Vec::new(),
-            migrations: Vec::new(),
-            recreations: Vec::new(),
-            may_go_first: BTreeSet::new(),
-            refused: Vec::new(),
-            unjudged: Vec::new(),
-            facts: PlanFacts::default(),
-            union: Inventory::default(),
-            exact: Inventory::default(),
-            mask: Arc::default(),
+            ..Self::default()
         }
     }
 
@@ -287,15 +225,9 @@ impl InstallationPlan {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
-            && self.prune.iter().all(Vec::is_empty)
-            && self.release.is_empty()
-            && self.moving.is_empty()
+            && self.closing.iter().all(ClosingStep::is_void)
             && self.create_namespace.is_none()
-            && self.helm_release.is_none()
-            && self.former.iter().all(|record| record.objects.is_empty())
-            && self.given_back.is_empty()
             && self.rebuilt.is_none()
-            && self.kops.as_ref().is_none_or(kops::KopsRecord::is_current)
     }
 
     /// What is sent for an object; `None` where it is as it should be.
@@ -331,7 +263,7 @@ pub struct Step {
 }
 
 /// What a step does, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
     /// The object is not there.

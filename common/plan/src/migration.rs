@@ -14,6 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::closing::ClosingStep;
 use super::crd_safety::count_kind;
 use super::desired::digest_of;
 use super::{InstallationPlan, Verb};
@@ -316,14 +317,16 @@ impl InstallationPlan {
             item.object.digest.clone_from(&step.digest);
         }
         migration.is_accepted = migration.needs_no_acceptance();
-        self.migrations.push(migration);
+        self.close([ClosingStep::Rewrite(migration)]);
     }
 
     /// Returns the plan with permission to write objects again.
     #[must_use]
     pub fn accepting_migrations(mut self) -> Self {
-        for migration in &mut self.migrations {
-            migration.is_accepted = true;
+        for step in &mut self.closing {
+            if let ClosingStep::Rewrite(migration) = step {
+                migration.is_accepted = true;
+            }
         }
         self
     }
@@ -333,7 +336,7 @@ impl InstallationPlan {
     /// # Errors
     /// [`MigrationError`] with all of these CRDs.
     pub fn check_migrations(&self) -> Result<(), MigrationError> {
-        let open = self.migrations.iter().filter(|one| !one.is_accepted);
+        let open = self.migrations().filter(|one| !one.is_accepted);
         let migrations: Vec<String> = open.map(Migration::describe_need).collect();
         if migrations.is_empty() {
             return Ok(());

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::claims::Claims;
+use super::closing::ClosingStep;
 use super::conflicts::{Policy, REPLICAS, path};
 use super::decide::{DecisionContext, ObjectDecision, is_expiring_job};
 use super::desired::Desired;
@@ -272,18 +273,20 @@ fn install(
     let union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
     plan.union = union.fit_budget(&plan.exact)?;
     plan.take(pruning, input.snapshot);
-    plan.moving = moving(input, &plan.exact);
+    plan.close(moving(input, &plan.exact));
     Ok(plan)
 }
 
 /// The recorded objects that another installation of the command takes over.
-fn moving(input: &PlanInput<'_>, exact: &Inventory) -> Vec<Moving> {
+fn moving(input: &PlanInput<'_>, exact: &Inventory) -> Vec<ClosingStep> {
     let taken = input.claims.taken.iter().filter(|(key, _)| {
         input.inventory.objects.contains_key(*key) && !exact.objects.contains_key(*key)
     });
-    let moving = taken.map(|(key, to)| Moving {
-        key: key.clone(),
-        to: to.clone(),
+    let moving = taken.map(|(key, to)| {
+        ClosingStep::HandOver(Moving {
+            key: key.clone(),
+            to: to.clone(),
+        })
     });
     moving.collect()
 }
@@ -307,7 +310,7 @@ fn uninstall(input: &PlanInput<'_>, keep: bool) -> InstallationPlan {
     let pruning = prune(input, &owner, &BTreeSet::new(), &occupied);
     plan.exact = pruning.recorded();
     plan.take(pruning, input.snapshot);
-    plan.moving = moving(input, &plan.exact);
+    plan.close(moving(input, &plan.exact));
     if !plan.unreachable.is_empty() {
         plan.warnings.push(
             "the installation stays recorded until these objects can be read; to forget them: --keep"
@@ -327,8 +330,8 @@ fn empty(input: &PlanInput<'_>) -> InstallationPlan {
 
 impl InstallationPlan {
     fn take(&mut self, pruning: Pruning, snapshot: &Snapshot) {
-        self.prune = teardown::groups(pruning.deletions, &BTreeSet::new());
-        self.release = pruning.release;
+        self.close(teardown::steps(pruning.deletions));
+        self.close(pruning.release.into_iter().map(ClosingStep::Release));
         self.retained = pruning.retained.into_keys().collect();
         self.unreachable = pruning.unreachable.into_keys().collect();
         self.unchanged.extend(pruning.resting.into_keys());
@@ -385,7 +388,7 @@ fn refused_namespaces(input: &PlanInput<'_>, wanted: &WantedObjects<'_>) -> Vec<
     refusals.collect()
 }
 
-fn namespace_key(name: &str) -> ObjectKey {
+pub(super) fn namespace_key(name: &str) -> ObjectKey {
     ObjectKey {
         kind: "Namespace".to_owned(),
         name: name.to_owned(),

@@ -135,7 +135,7 @@ pub fn allow_recreations<'a>(
     for plan in plans {
         let mut allowed = BTreeSet::new();
         let wanted = plan.steps.iter().map(|step| &step.target.key);
-        let pruned = plan.prune.iter().flatten();
+        let pruned = plan.deletions();
         let pruned = pruned.map(|deletion| &deletion.target.key);
         for key in wanted.chain(&plan.unchanged).chain(pruned) {
             known.insert(format!("{}/{}", key.kind, key.name));
@@ -152,7 +152,7 @@ pub fn allow_recreations<'a>(
             step.policy.recreate |=
                 step.action != Action::Create && allowed.contains(&step.target.key);
         }
-        let pruned = plan.prune.iter().flatten();
+        let pruned = plan.deletions();
         let pruned = pruned.map(|deletion| &deletion.target.key);
         let named = pruned.filter(|key| allowed.contains(*key));
         plan.may_go_first = named.cloned().collect();
@@ -285,6 +285,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::closing::ClosingStep;
+    use crate::teardown::Turn;
     use crate::{Deletion, Target, Verb};
     use common::api::names::InstallationName;
 
@@ -328,16 +330,19 @@ mod tests {
             verb: Verb::Upgrade,
             steps,
             unchanged: vec![key("", "ConfigMap", "same")],
-            prune: vec![vec![Deletion {
-                target: Target {
-                    key: key("", "Service", "former"),
-                    version: "v1".to_owned(),
-                    plural: "services".to_owned(),
+            closing: vec![ClosingStep::Delete {
+                turn: Turn::Workloads,
+                deletion: Deletion {
+                    target: Target {
+                        key: key("", "Service", "former"),
+                        version: "v1".to_owned(),
+                        plural: "services".to_owned(),
+                    },
+                    uid: "1".to_owned(),
+                    resource_version: String::new(),
+                    labels: BTreeMap::new(),
                 },
-                uid: "1".to_owned(),
-                resource_version: String::new(),
-                labels: BTreeMap::new(),
-            }]],
+            }],
             exact,
             ..InstallationPlan::nothing(
                 InstallationName {

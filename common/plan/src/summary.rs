@@ -7,11 +7,44 @@ use super::order::ObjectRank;
 use super::{Action, InstallationPlan, Step};
 use common::manifest::key::ObjectKey;
 
+/// What a plan does with an object, as people read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlannedAction {
+    /// It is applied.
+    Apply(Action),
+    /// It is deleted and created again.
+    Recreate,
+    /// It is deleted.
+    Prune,
+    /// It is released: it existed before us.
+    Release,
+    /// It is no longer in the manifest, and stays.
+    Retain,
+}
+
+impl PlannedAction {
+    /// `create`, `adopt`, `update`, `restore`, `refresh`, `recreate`, `prune`, `release` or `retain`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Apply(Action::Create) => "create",
+            Self::Apply(Action::Adopt) => "adopt",
+            Self::Apply(Action::Update) => "update",
+            Self::Apply(Action::Restore) => "restore",
+            Self::Apply(Action::Refresh) => "refresh",
+            Self::Recreate => "recreate",
+            Self::Prune => "prune",
+            Self::Release => "release",
+            Self::Retain => "retain",
+        }
+    }
+}
+
 /// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryLine {
-    /// `create`, `adopt`, `update`, `restore`, `refresh`, `recreate`, `prune`, `release` or `retain`.
-    pub word: &'static str,
+    /// What is done.
+    pub action: PlannedAction,
     /// How many objects.
     pub objects: usize,
     /// Their kinds with counts, in the order in which they are applied.
@@ -21,41 +54,30 @@ pub struct SummaryLine {
 /// A line for each kind of action that the plan has.
 #[must_use]
 pub fn lines(plan: &InstallationPlan) -> Vec<SummaryLine> {
+    use PlannedAction::{Apply, Prune, Recreate, Release, Retain};
     let recreated = plan.recreations.iter();
     // Where others are deleted before it, the object itself is not.
     let recreated = recreated.filter(|object| object.holders.is_empty());
-    let recreated: Vec<&ObjectKey> = recreated.map(|object| &object.key).collect();
-    let steps = |action: Action| -> Vec<&ObjectKey> {
-        let steps = plan.steps.iter().filter(|step| step.action == action);
-        let keys = steps.map(|step| &step.target.key);
-        keys.filter(|key| !recreated.contains(key)).collect()
-    };
-    let deletions = plan.prune.iter().flatten();
-    let all = [
-        ("create", steps(Action::Create)),
-        ("adopt", steps(Action::Adopt)),
-        ("update", steps(Action::Update)),
-        ("restore", steps(Action::Restore)),
-        ("refresh", steps(Action::Refresh)),
-        ("recreate", recreated.clone()),
-        (
-            "prune",
-            deletions.map(|deletion| &deletion.target.key).collect(),
-        ),
-        (
-            "release",
-            plan.release.iter().map(|target| &target.key).collect(),
-        ),
-        ("retain", plan.retained.iter().collect()),
-    ];
-    let lines = all.into_iter().filter(|(_, keys)| !keys.is_empty());
-    lines
-        .map(|(word, keys)| SummaryLine {
-            word,
-            objects: keys.len(),
-            kinds: kinds(keys),
-        })
-        .collect()
+    let recreated: BTreeSet<&ObjectKey> = recreated.map(|object| &object.key).collect();
+    let steps = plan.steps.iter();
+    let steps = steps.map(|step| (Apply(step.action), &step.target.key));
+    let steps = steps.filter(|(_, key)| !recreated.contains(key));
+    let deleted = plan.deletions().map(|deletion| &deletion.target.key);
+    let all = steps
+        .chain(recreated.iter().map(|key| (Recreate, *key)))
+        .chain(deleted.map(|key| (Prune, key)))
+        .chain(plan.released().map(|key| (Release, key)))
+        .chain(plan.retained.iter().map(|key| (Retain, key)));
+    let mut lines: BTreeMap<PlannedAction, Vec<&ObjectKey>> = BTreeMap::new();
+    for (action, key) in all {
+        lines.entry(action).or_default().push(key);
+    }
+    let lines = lines.into_iter().map(|(action, keys)| SummaryLine {
+        action,
+        objects: keys.len(),
+        kinds: kinds(keys),
+    });
+    lines.collect()
 }
 
 /// Kinds with counts, in the order in which they are applied: `ServiceAccount, ClusterRole ×2, Deployment`.
@@ -135,7 +157,9 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::closing::ClosingStep;
     use crate::graph::{Edge, EdgeReason, GraphNode, Until};
+    use crate::teardown::Turn;
     use crate::{Deletion, Target, Verb};
     use common::api::names::InstallationName;
 
@@ -181,12 +205,15 @@ mod tests {
         let plan = InstallationPlan {
             verb: Verb::Install,
             steps: steps.to_vec(),
-            prune: vec![vec![Deletion {
-                target: target("", "ConfigMap", "old"),
-                uid: String::new(),
-                resource_version: String::new(),
-                labels: BTreeMap::new(),
-            }]],
+            closing: vec![ClosingStep::Delete {
+                turn: Turn::Identity,
+                deletion: Deletion {
+                    target: target("", "ConfigMap", "old"),
+                    uid: String::new(),
+                    resource_version: String::new(),
+                    labels: BTreeMap::new(),
+                },
+            }],
             ..InstallationPlan::nothing(
                 InstallationName {
                     namespace: "kubectl-addons".to_owned(),
@@ -195,15 +222,18 @@ mod tests {
                 "metrics-server",
             )
         };
-        let line = |word, objects, kinds: &str| SummaryLine {
-            word,
+        let line = |action, objects, kinds: &str| Line {
+            action,
             objects,
             kinds: kinds.to_owned(),
         };
         let created = "ServiceAccount, ClusterRole ×2, ClusterRoleBinding ×2, RoleBinding, Service, Deployment, APIService";
         assert_eq!(
             lines(&plan),
-            [line("create", 9, created), line("prune", 1, "ConfigMap")]
+            [
+                line(PlannedAction::Apply(Action::Create), 9, created),
+                line(PlannedAction::Prune, 1, "ConfigMap")
+            ]
         );
         let keys = plan.steps.iter().map(|step| &step.target.key);
         let node = |key: &ObjectKey| GraphNode::Object {

@@ -9,6 +9,9 @@ pub mod holder;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
+use super::closing::ClosingStep;
 use super::crd_safety::count_kind;
 use super::order::ObjectRank;
 use super::snapshot::Inhabitants;
@@ -18,21 +21,32 @@ use common::manifest::key::ObjectKey;
 /// Objects that are named one by one.
 const NAMED: usize = 5;
 
-/// When an object is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum TeardownTurn {
+/// When an object is deleted: a turn begins when the one before is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TeardownTurn {
+    /// Custom resources.
     CustomResources,
+    /// Definitions with live objects that are deleted with them.
     InhabitedDefinitions,
+    /// What the API server calls.
     Admission,
+    /// Workloads.
     Workloads,
+    /// Bindings of roles.
     Bindings,
+    /// Rights and configuration.
     Identity,
+    /// The other definitions.
     EmptyDefinitions,
+    /// Namespaces.
     Namespaces,
+    /// What this installation replaces, although it is not recorded here.
+    Superseded,
 }
 
 impl TeardownTurn {
-    fn of(key: &ObjectKey, inhabited: &BTreeSet<&ObjectKey>) -> Self {
+    fn from_key(key: &ObjectKey, inhabited: &BTreeSet<&ObjectKey>) -> Self {
         match ObjectRank::from_object(key, None) {
             ObjectRank::CustomResources => Self::CustomResources,
             ObjectRank::Definitions if inhabited.contains(key) => Self::InhabitedDefinitions,
@@ -46,20 +60,13 @@ impl TeardownTurn {
     }
 }
 
-/// Deletions in groups, each sorted by key: a group begins when the one before is gone. `inhabited` are the definitions
-/// with live objects that are deleted with them.
-#[must_use]
-pub fn groups(deletions: Vec<Deletion>, inhabited: &BTreeSet<&ObjectKey>) -> Vec<Vec<Deletion>> {
-    let mut groups: BTreeMap<TeardownTurn, Vec<Deletion>> = BTreeMap::new();
-    for deletion in deletions {
-        let turn = TeardownTurn::of(&deletion.target.key, inhabited);
-        groups.entry(turn).or_default().push(deletion);
-    }
-    let groups = groups.into_values().map(|mut group| {
-        group.sort_by(|a, b| a.target.cmp(&b.target));
-        group
-    });
-    groups.collect()
+/// The steps that delete objects, sorted by key. Definitions count as empty.
+pub(super) fn steps(mut deletions: Vec<Deletion>) -> impl Iterator<Item = ClosingStep> {
+    deletions.sort_by(|a, b| a.target.cmp(&b.target));
+    deletions.into_iter().map(|deletion| ClosingStep::Delete {
+        turn: TeardownTurn::from_key(&deletion.target.key, &BTreeSet::new()),
+        deletion,
+    })
 }
 
 /// Puts the deleted definitions that have live objects, beside those that the plan itself deletes, where the controllers of these
@@ -69,9 +76,7 @@ pub(super) fn keep_controllers(
     inhabited: &BTreeMap<ObjectKey, Inhabitants>,
 ) {
     let deleted: BTreeSet<ObjectKey> = plan
-        .prune
-        .iter()
-        .flatten()
+        .deletions()
         .map(|deletion| deletion.target.key.clone())
         .collect();
     let mut definitions = BTreeSet::new();
@@ -83,10 +88,12 @@ pub(super) fn keep_controllers(
             definitions.insert(key);
         }
     }
-    if !definitions.is_empty() {
-        let deletions = plan.prune.drain(..).flatten().collect();
-        plan.prune = groups(deletions, &definitions);
+    for step in &mut plan.closing {
+        if let ClosingStep::Delete { turn, deletion } = step {
+            *turn = TeardownTurn::from_key(&deletion.target.key, &definitions);
+        }
     }
+    plan.close([]);
 }
 
 /// `CustomResourceDefinition x: deleting it also deletes 3 live Certificates (default/web, …)`.
@@ -133,11 +140,10 @@ mod tests {
             resource_version: String::new(),
             labels: BTreeMap::new(),
         });
-        let groups = groups(deletions.collect(), inhabited);
-        let kinds = groups.iter().flatten();
-        kinds
-            .map(|deletion| deletion.target.key.kind.clone())
-            .collect()
+        let mut deletions: Vec<_> = deletions.collect();
+        deletions.sort_by_key(|deletion| TeardownTurn::from_key(&deletion.target.key, inhabited));
+        let kinds = deletions.into_iter();
+        kinds.map(|deletion| deletion.target.key.kind).collect()
     }
 
     #[test]

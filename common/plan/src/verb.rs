@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The verb of an operation, as messages and records name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
     /// Installs an add-on for the first time.
@@ -15,6 +15,7 @@ pub enum Verb {
     /// Takes over existing objects without changing anything else.
     Adopt,
     /// Deletes everything.
+    #[default]
     Uninstall,
     /// Ends the installation but keeps all objects.
     Release,

@@ -162,7 +162,7 @@ pub const DISTRIBUTOR_GROUP: &str = "kubectl-addons:distributor";
 pub const CLIENT: &str = "kubectl-addons";
 
 /// The namespace and name of an installation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InstallationName {
     /// The namespace of the record.
     pub namespace: String,

@@ -64,8 +64,8 @@ struct InstallationDiff<'a> {
     helm_release: Option<&'a HelmRelease>,
     unchanged: &'a [ObjectKey],
     breakages: &'a [Breakage],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    migrations: &'a [Migration],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    migrations: Vec<&'a Migration>,
     warnings: &'a [String],
 }
 
@@ -306,16 +306,16 @@ impl<'a> InstallationDiff<'a> {
             create_namespace: plan.create_namespace.as_deref(),
             delete_namespace: plan.delete_namespace.as_deref(),
             objects: changes.iter().map(object).collect(),
-            pruned: plan.prune.iter().flatten().collect(),
+            pruned: plan.deletions().collect(),
             refused: &plan.refused,
-            released: plan.release.iter().map(|target| &target.key).collect(),
+            released: plan.released().collect(),
             retained: &plan.retained,
             yielded: &plan.yielded,
-            helm_release: plan.helm_release.as_ref(),
+            helm_release: plan.helm_release().map(|(release, _)| release),
             record: Vec::new(),
             unchanged: &plan.unchanged,
             breakages: &plan.breakages,
-            migrations: &plan.migrations,
+            migrations: plan.migrations().collect(),
             warnings: &plan.warnings,
         }
     }

@@ -1,11 +1,11 @@
 //! The events of a plan, its execution and its reports.
 
-use addons_engine::{Back, Report, Settled};
+use addons_engine::{Back, Report, Settled, StepEnd};
 use addons_operation::Plan;
 use addons_plan::readiness::ReadinessStatus;
 use addons_plan::refusal::RefusedWrite;
-use addons_plan::{InstallationPlan, Verb, summary};
-use common::manifest::key::ObjectKey;
+use addons_plan::summary::PlannedAction;
+use addons_plan::{Action, InstallationPlan, Verb, summary};
 
 use super::{EventVersion, PlannedCounts, PrintedEvent, ReportCounts, emit, is_on};
 use crate::exit::{Exit, exit_of_report};
@@ -150,14 +150,14 @@ pub fn emit_reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exi
 /// Prints the end of an operation, or of its rollback.
 fn emit_finished(plan: &InstallationPlan, verb: Verb, report: &Report, exit: Exit) {
     let installation = &plan.installation;
-    for (object, message) in &report.skipped {
+    for (object, message) in report.skipped() {
         emit(&PrintedEvent::Skipped {
             installation,
             object,
             message,
         });
     }
-    for (object, readiness) in &report.not_ready {
+    for (object, readiness) in report.not_ready() {
         emit(&PrintedEvent::NotReady {
             installation,
             object,
@@ -176,43 +176,51 @@ fn emit_finished(plan: &InstallationPlan, verb: Verb, report: &Report, exit: Exi
 
 impl PlannedCounts {
     fn new(plan: &InstallationPlan) -> Self {
-        let mut counts = Self {
-            unchanged: plan.unchanged.len(),
-            ..Self::default()
+        use PlannedAction::{Apply, Prune, Recreate, Release, Retain};
+        let lines = summary::lines(plan);
+        let count = |action| {
+            let line = lines.iter().find(|line| line.action == action);
+            line.map_or(0, |line| line.objects)
         };
-        for line in summary::lines(plan) {
-            let count = match line.word {
-                "create" => &mut counts.create,
-                "adopt" => &mut counts.adopt,
-                "update" => &mut counts.update,
-                "restore" => &mut counts.restore,
-                "refresh" => &mut counts.refresh,
-                "recreate" => &mut counts.recreate,
-                "prune" => &mut counts.prune,
-                "release" => &mut counts.release,
-                _ => &mut counts.retain,
-            };
-            *count = line.objects;
+        Self {
+            create: count(Apply(Action::Create)),
+            adopt: count(Apply(Action::Adopt)),
+            update: count(Apply(Action::Update)),
+            restore: count(Apply(Action::Restore)),
+            refresh: count(Apply(Action::Refresh)),
+            recreate: count(Recreate),
+            prune: count(Prune),
+            release: count(Release),
+            retain: count(Retain),
+            unchanged: plan.unchanged.len(),
         }
-        counts
     }
 }
 
 impl ReportCounts {
-    fn new(report: &Report) -> Self {
-        let len = |keys: &Vec<ObjectKey>| keys.len();
-        Self {
-            created: len(&report.created),
-            adopted: len(&report.adopted),
-            changed: len(&report.changed),
-            recreated: len(&report.recreated),
-            migrated: report.migrated,
-            pruned: len(&report.pruned),
-            retained: len(&report.retained),
-            unchanged: report.unchanged,
-            failed: report.failed.len(),
-            skipped: report.skipped.len(),
-            not_ready: report.not_ready.len(),
+    /// Counts the steps of a report.
+    pub(crate) fn new(report: &Report) -> Self {
+        let mut done = Self::default();
+        for step in &report.ended {
+            let count = match &step.end {
+                StepEnd::Created => &mut done.created,
+                StepEnd::Adopted => &mut done.adopted,
+                StepEnd::Changed => &mut done.changed,
+                StepEnd::Recreated => &mut done.recreated,
+                StepEnd::Rewritten(objects) => {
+                    done.migrated += objects;
+                    continue;
+                }
+                StepEnd::Deleted | StepEnd::Held(_) => &mut done.pruned,
+                StepEnd::Retained => &mut done.retained,
+                StepEnd::Unchanged => &mut done.unchanged,
+                StepEnd::Failed(_) => &mut done.failed,
+                StepEnd::Skipped(_) => &mut done.skipped,
+                StepEnd::NotReady(_) => &mut done.not_ready,
+                StepEnd::Forgotten | StepEnd::Done | StepEnd::Ran(_) => continue,
+            };
+            *count += 1;
         }
+        done
     }
 }

@@ -33,8 +33,8 @@ impl InstallationLines {
         let lines = installations.map(|plan| InstallationLine {
             name: output::pad_text(&plan.installation.name, width),
             steps: plan.steps.len()
-                + plan.prune.iter().flatten().count()
-                + usize::from(plan.helm_release.is_some()),
+                + plan.deletions().count()
+                + usize::from(plan.helm_release().is_some()),
             done: 0,
             waiting: BTreeMap::new(),
             failed: 0,

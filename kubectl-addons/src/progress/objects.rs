@@ -55,7 +55,7 @@ impl ObjectLines {
                 .into_iter()
                 .map(|(rank, steps)| (rank, CountedLine::new(steps)))
                 .collect(),
-            deletions: CountedLine::new(planned.plan.prune.iter().flatten().count()),
+            deletions: CountedLine::new(planned.plan.deletions().count()),
         });
         Self {
             began: Instant::now(),

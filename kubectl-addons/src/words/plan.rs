@@ -7,15 +7,18 @@ pub mod brief;
 mod line;
 pub mod record;
 
-use addons_engine::Report;
+use addons_engine::{Report, StepEnd};
+use addons_plan::closing::ClosingStep;
 use addons_plan::crd_safety::Breakage;
 use addons_plan::graph::{EdgeReason, Graph};
 use addons_plan::prune::KeptKind;
-use addons_plan::{InstallationPlan, Verb, summary};
+use addons_plan::summary::PlannedAction;
+use addons_plan::{Action, InstallationPlan, Moving, Verb, summary};
 use jiff::Timestamp;
 
 use super::dry_run::list_verdicts;
 use super::settled;
+use crate::events::ReportCounts;
 use addons_operation::text::seconds;
 use addons_operation::{Choices, Plan, PlannedInstallation};
 use line::{add_each, add_line};
@@ -33,7 +36,7 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
     if let Some(namespace) = &plan.create_namespace {
         add_line(&mut text, "create", &format!("Namespace {namespace}"));
     }
-    if let Some(release) = &plan.helm_release {
+    if let Some((release, _)) = plan.helm_release() {
         let what = match plan.verb {
             Verb::Uninstall | Verb::Release => "helm uninstalls it",
             Verb::Install | Verb::Upgrade | Verb::Rollback | Verb::Adopt => {
@@ -44,15 +47,9 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
         add_line(&mut text, "helm", &named);
     }
     for part in summary::lines(plan) {
-        if !matches!(
-            part.word,
-            "adopt" | "recreate" | "prune" | "release" | "retain"
-        ) {
-            add_line(
-                &mut text,
-                part.word,
-                &format!("{:<11} {}", count_objects(part.objects), part.kinds),
-            );
+        if matches!(part.action, PlannedAction::Apply(action) if action != Action::Adopt) {
+            let counted = format!("{:<11} {}", count_objects(part.objects), part.kinds);
+            add_line(&mut text, part.action.word(), &counted);
         }
     }
     adopted::add_adopted(&mut text, item);
@@ -69,8 +66,7 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
         );
     }
     add_acceptable(&mut text, plan);
-    let released = plan.release.iter().map(|target| &target.key).collect();
-    add_each(&mut text, "release", released, |key| {
+    add_each(&mut text, "release", plan.released().collect(), |key| {
         format!("{key} (it existed before; it stays)")
     });
     add_each(
@@ -82,7 +78,7 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
             None => format!("{key} (it stays as it is)"),
         },
     );
-    for nodes in plan.kops.iter().map(|kops| &kops.nodes) {
+    for nodes in plan.kops().iter().map(|kops| &kops.nodes) {
         if !nodes.is_empty() {
             let what = format!(
                 "{} as needing an update (kops replaces them)",
@@ -91,12 +87,10 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
             add_line(&mut text, "mark", &format!("nodes {what}"));
         }
     }
-    for one in &plan.moving {
-        add_line(
-            &mut text,
-            "move",
-            &format!("{} to {}", one.key, one.to.name),
-        );
+    for step in &plan.closing {
+        if let ClosingStep::HandOver(Moving { key, to }) = step {
+            add_line(&mut text, "move", &format!("{key} to {}", to.name));
+        }
     }
     if let Some(order) = summary::order(plan, graph, part) {
         add_line(&mut text, "order", &order);
@@ -109,7 +103,7 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
 
 /// Lists the objects that will be deleted.
 fn add_deletions(text: &mut String, plan: &InstallationPlan) {
-    let deletions = plan.prune.iter().flatten();
+    let deletions = plan.deletions();
     let keys = deletions.map(|deletion| &deletion.target.key).collect();
     let word = match plan.verb {
         Verb::Uninstall => "delete",
@@ -120,7 +114,7 @@ fn add_deletions(text: &mut String, plan: &InstallationPlan) {
 
 /// Lists what the user has to accept (dropped stored versions, objects that cannot be changed in place), and what is refused.
 fn add_acceptable(text: &mut String, plan: &InstallationPlan) {
-    for migration in &plan.migrations {
+    for migration in plan.migrations() {
         let flag = if migration.is_accepted {
             ""
         } else {
@@ -229,21 +223,20 @@ fn add_object_results(text: &mut String, report: &Report) {
     add_first_of(
         text,
         report
-            .recreated
-            .iter()
+            .objects(|end| matches!(end, StepEnd::Recreated))
             .map(|key| ("recreated", key.to_string())),
     );
-    let failed = report.failed.iter();
+    let failed = report.failed();
     add_first_of(
         text,
         failed.map(|failure| ("failed", format!("{}: {}", failure.key, failure.message))),
     );
-    let skipped = report.skipped.iter();
+    let skipped = report.skipped();
     add_first_of(
         text,
         skipped.map(|(key, why)| ("skipped", format!("{key}: {why}"))),
     );
-    let not_ready = report.not_ready.iter();
+    let not_ready = report.not_ready();
     add_first_of(
         text,
         not_ready.map(|(key, readiness)| ("not ready", format!("{key}: {}", readiness.message))),
@@ -277,18 +270,19 @@ fn describe_outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> S
 
 /// Formats the counts of a report: `1 created, 2 updated`. `deleted` is the word for deletions.
 fn format_counts(report: &Report, deleted: &str) -> String {
+    let done = ReportCounts::new(report);
     let counts: Vec<String> = [
-        (report.created.len(), "created"),
-        (report.adopted.len(), "adopted"),
-        (report.changed.len(), "changed"),
-        (report.recreated.len(), "recreated"),
-        (report.migrated, "migrated"),
-        (report.pruned.len(), deleted),
-        (report.retained.len(), "kept"),
-        (report.unchanged, "unchanged"),
-        (report.failed.len(), "failed"),
-        (report.skipped.len(), "skipped"),
-        (report.not_ready.len(), "not ready"),
+        (done.created, "created"),
+        (done.adopted, "adopted"),
+        (done.changed, "changed"),
+        (done.recreated, "recreated"),
+        (done.migrated, "migrated"),
+        (done.pruned, deleted),
+        (done.retained, "kept"),
+        (done.unchanged, "unchanged"),
+        (done.failed, "failed"),
+        (done.skipped, "skipped"),
+        (done.not_ready, "not ready"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
@@ -346,13 +340,13 @@ fn title(plan: &InstallationPlan) -> String {
 }
 
 /// Adds the first lines and the number of the others: failures were already shown when they happened.
-fn add_first_of(text: &mut String, lines: impl ExactSizeIterator<Item = (&'static str, String)>) {
-    let more = lines.len().saturating_sub(MAX_LISTED_OBJECTS);
+fn add_first_of(text: &mut String, mut lines: impl Iterator<Item = (&'static str, String)>) {
     let mut last = "";
-    for (word, rest) in lines.take(MAX_LISTED_OBJECTS) {
+    for (word, rest) in lines.by_ref().take(MAX_LISTED_OBJECTS) {
         add_line(text, word, &rest);
         last = word;
     }
+    let more = lines.count();
     if more > 0 {
         add_line(text, last, &format!("and {more} more"));
     }

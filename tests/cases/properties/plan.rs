@@ -3,6 +3,7 @@
 
 mod world;
 
+use addons_plan::closing::ClosingStep;
 use addons_plan::inventory::{Inventory, InventoryItem};
 use addons_plan::order::ObjectRank;
 use addons_plan::planner::{Goal, PlanError};
@@ -52,7 +53,7 @@ fn nothing_is_left_to_do_after_a_perfect_execution() {
                 .plan(&desired, true, ReconcilePolicy::Once)
                 .expect("nothing is foreign now");
             prop_assert!(due.steps.iter().all(|step| step.action == Action::Refresh));
-            prop_assert!(due.prune.is_empty() && due.release.is_empty());
+            prop_assert!(due.deletions().next().is_none() && due.released().next().is_none());
             for object in desired.objects.keys() {
                 prop_assert!(cluster.live.contains_key(object));
             }
@@ -76,7 +77,7 @@ fn only_what_is_ours_is_pruned() {
             let install = cluster.plan(&desired, true, ReconcilePolicy::Once).ok();
             let uninstall = cluster.plan_goal(Goal::Uninstall { keep: false }).ok();
             for plan in install.iter().chain(&uninstall) {
-                for deletion in plan.prune.iter().flatten() {
+                for deletion in plan.deletions() {
                     let key = &deletion.target.key;
                     let item = &cluster.record.objects[key];
                     let live = &cluster.live[key];
@@ -165,12 +166,7 @@ fn the_union_holds_old_and_new() {
                 let state = plan.union.objects[&step.target.key].object.state;
                 prop_assert_eq!(step.action == Action::Create, state == ObjectState::Planned);
             }
-            for key in plan
-                .prune
-                .iter()
-                .flatten()
-                .map(|deletion| &deletion.target.key)
-            {
+            for key in plan.deletions().map(|deletion| &deletion.target.key) {
                 prop_assert!(!plan.exact.objects.contains_key(key));
                 prop_assert_eq!(&plan.union.objects[key], &cluster.record.objects[key]);
             }
@@ -196,7 +192,7 @@ fn no_more_is_pruned_than_allowed() {
         |(cluster, specs, percent)| {
             let desired = desired(manifests(&specs));
             let limit = PruneLimit::new(percent).expect("a share");
-            let pruned = |plan: &InstallationPlan| plan.prune.iter().flatten().count();
+            let pruned = |plan: &InstallationPlan| plan.deletions().count();
             let all = cluster.plan_within(&desired, PruneLimit::ALL);
             prop_assume!(all.is_ok(), "foreign objects are refused");
             let all = all.expect("just seen");
@@ -316,9 +312,12 @@ fn order_of_steps_and_deletions() {
                 prop_assert_eq!(count + plan.unchanged.len(), desired.objects.len());
                 // Custom resources go before what runs their controller, and that before what it needs.
                 let group = |rank: ObjectRank| {
-                    plan.prune.iter().position(|group| {
-                        group.iter().any(|deletion| {
-                            ObjectRank::from_object(&deletion.target.key, None) == rank
+                    plan.stages().position(|stage| {
+                        stage.iter().any(|step| match step {
+                            ClosingStep::Delete { deletion, .. } => {
+                                ObjectRank::from_object(&deletion.target.key, None) == rank
+                            }
+                            _ => false,
                         })
                     })
                 };
@@ -329,7 +328,7 @@ fn order_of_steps_and_deletions() {
                     ObjectRank::Identity,
                 ];
                 let groups: Vec<usize> = order.into_iter().filter_map(group).collect();
-                prop_assert!(groups.is_sorted_by(|a, b| a < b), "{:?}", plan.prune);
+                prop_assert!(groups.is_sorted_by(|a, b| a < b), "{:?}", plan.closing);
             }
             Ok(())
         },

@@ -33,8 +33,7 @@ impl<'a> Giving<'a> {
     pub(in super::super) fn of(plan: &'a InstallationPlan) -> Self {
         let name = &plan.installation;
         let mut releases = plan
-            .former
-            .iter()
+            .former()
             .filter(|record| record.tool == FormerTool::Helm);
         // Of two releases it is not known whose an object was.
         let release = releases.next().filter(|_| releases.next().is_none());

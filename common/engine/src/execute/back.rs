@@ -159,8 +159,7 @@ impl RunningOperation<'_> {
         let finished = operation.finish(lock, namespace_uid, &report, Afterwards::Free);
         finished.await.map_err(|error| error.to_string())?;
         revisions::store_revision(self.cluster, &task, &lock.record, &events).await;
-        report.retained.extend(way.plan.retained.iter().cloned());
-        report.unchanged += way.plan.unchanged.len();
+        report.note_unwritten(&way.plan);
         report.elapsed = begun.elapsed();
         Ok(report)
     }

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use tokio::sync::watch;
 
+use addons_plan::InstallationPlan;
 use addons_plan::inventory::Inventory;
-use addons_plan::{InstallationPlan, Moving};
 use common::api::names::InstallationName;
 
 use super::super::begin::BeginResult;
 use super::super::error::EngineError;
-use super::super::report::Report;
 use super::super::task::Task;
-use super::operation::RunningOperation;
 
 /// The operations of a command; of each, whether its inventory is recorded, once that is known.
 pub(super) struct Beginnings(watch::Sender<BTreeMap<InstallationName, Option<bool>>>);
@@ -50,27 +48,10 @@ impl Beginnings {
     }
 
     /// Waits until it is known. Uninstallations are executed alone, after everything that takes something over from them.
-    async fn is_recorded(&self, name: &InstallationName) -> bool {
+    pub(super) async fn is_recorded(&self, name: &InstallationName) -> bool {
         let mut known = self.0.subscribe();
         let is_known = |known: &BTreeMap<_, Option<bool>>| !matches!(known.get(name), Some(None));
         let known = known.wait_for(is_known).await;
         known.is_ok_and(|known| known.get(name) != Some(&Some(false)))
-    }
-}
-
-impl RunningOperation<'_> {
-    /// An installation that takes something over may not begin: its lock is held, or admission refuses it. Then this operation does not
-    /// end well either, and everything stays recorded here. Once the other one has it recorded, it continues the move by itself. Neither
-    /// waits for the other's lock while it begins, so no two of them wait for each other.
-    pub(super) async fn hand_over(&self, report: &mut Report) {
-        if !report.is_done() {
-            return;
-        }
-        for Moving { key, to } in &self.task.plan.moving {
-            if !self.beginnings.is_recorded(to).await {
-                let why = format!("{to}, which takes it over, could not begin");
-                report.skipped.push((key.clone(), why));
-            }
-        }
     }
 }

@@ -3,7 +3,7 @@
 use common::api::conditions::{ROLLOUT_FAILED, TIMED_OUT, shorten_message};
 use common::manifest::key::ObjectKey;
 
-use super::super::report::{Failure, FailureCause, Fate, Report};
+use super::super::report::{Failure, FailureCause, Fate, Report, StepEnd};
 use super::super::status::OperationEnding;
 use super::super::task::ExecuteOptions;
 
@@ -11,13 +11,12 @@ use super::super::task::ExecuteOptions;
 pub(super) fn unreachable(key: &ObjectKey) -> Failure {
     let why = "it cannot be read, so it is not known whether it exists; the installation stays recorded, \
                and uninstall --keep forgets it";
-    Failure {
-        key: key.clone(),
-        message: why.to_owned(),
-        recorded: why.to_owned(),
-        cause: FailureCause::Other,
-        fate: Fate::Uncertain,
-    }
+    Failure::because(
+        key.clone(),
+        why.to_owned(),
+        FailureCause::Other,
+        Fate::Uncertain,
+    )
 }
 
 /// How the operation ended, for the record, which others may read. Its text is bounded: a conflict names every field, and the last status
@@ -28,9 +27,9 @@ pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> OperationEndi
         message: shorten_message(format!("{key}: {message}")),
     };
     match (
-        report.failed.first(),
-        report.not_ready.first(),
-        report.skipped.first(),
+        report.failed().next(),
+        report.not_ready().next(),
+        report.skipped().next(),
     ) {
         (Some(failure), _, _) => {
             let reason = match failure.fate {
@@ -43,7 +42,10 @@ pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> OperationEndi
         (_, _, Some((key, why))) => failed("Skipped", key, why),
         (None, None, None) => OperationEnding::Done {
             waited: options.wait && !report.is_unready,
-            kept: report.retained.iter().cloned().collect(),
+            kept: report
+                .objects(|end| matches!(end, StepEnd::Retained))
+                .cloned()
+                .collect(),
         },
     }
 }
@@ -70,17 +72,20 @@ mod tests {
         };
         let recorded = "\n    data.ä: kubectl-edit".repeat(5_000);
         let report = Report {
-            failed: vec![Failure {
-                key: ObjectKey {
-                    kind: "ConfigMap".to_owned(),
-                    name: "a".to_owned(),
-                    ..ObjectKey::default()
-                },
-                message: recorded.clone(),
-                recorded,
-                cause: FailureCause::Conflict,
-                fate: Fate::Refused,
-            }],
+            ended: vec![
+                Failure {
+                    key: ObjectKey {
+                        kind: "ConfigMap".to_owned(),
+                        name: "a".to_owned(),
+                        ..ObjectKey::default()
+                    },
+                    message: recorded.clone(),
+                    recorded,
+                    cause: FailureCause::Conflict,
+                    fate: Fate::Refused,
+                }
+                .into(),
+            ],
             ..Report::default()
         };
         let OperationEnding::Failed { message, .. } = ending(&report, &options) else {

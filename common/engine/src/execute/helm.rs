@@ -9,25 +9,21 @@ use common::manifest::key::ObjectKey;
 use super::super::error::EngineError;
 use super::super::event::Event;
 use super::super::release;
-use super::super::report::{Failure, FailureCause, Fate, Report};
+use super::super::report::{EndedStep, Failure, FailureCause, Fate, StepEnd};
 use super::super::task::OutsideFailure;
 use super::operation::RunningOperation;
 
 impl RunningOperation<'_> {
     /// Leaves the plan's release to helm.
-    pub(super) async fn leave_to_helm(&self, report: &mut Report) {
+    pub(super) async fn run_helm(
+        &self,
+        release: &HelmRelease,
+        planned: &ReleaseRecords,
+        key: ObjectKey,
+    ) -> Vec<EndedStep> {
         let plan = self.task.plan;
-        let (Some(release), Some(outside)) = (&plan.helm_release, self.task.outside) else {
-            return;
-        };
-        if !report.is_done() {
-            return;
-        }
-        let key = ObjectKey {
-            group: "helm.sh".to_owned(),
-            kind: "Release".to_owned(),
-            namespace: Some(release.namespace.clone()),
-            name: release.name.clone(),
+        let Some(outside) = self.task.outside else {
+            return Vec::new();
         };
         let helm = |status, message: &str| Event::Waiting {
             key: key.clone(),
@@ -36,48 +32,41 @@ impl RunningOperation<'_> {
                 message: message.to_owned(),
             },
         };
-        let planned = plan.release_records.clone().unwrap_or_default();
-        if let Err(failure) = self.prepare(release, &key, &planned).await {
-            self.fail(report, failure);
-            return;
+        if let Err(failure) = self.prepare(release, &key, planned).await {
+            return vec![EndedStep::failed(failure, None, self.events)];
         }
         (self.events)(helm(ReadinessStatus::InProgress, "helm is at work"));
         let worked = outside().await;
         // Where they cannot be read, what is recorded is not true any more, and a person is asked.
         let records = release::records(self.cluster, release, &planned.known).await;
-        report.helm_records = records.ok();
+        let ran = EndedStep {
+            key: key.clone(),
+            end: StepEnd::Ran(records.ok()),
+        };
         if let Err(OutsideFailure { message, cause }) = worked {
-            self.fail(
-                report,
-                Failure {
-                    fate: Fate::Uncertain,
-                    key,
-                    recorded: message.clone(),
-                    message,
-                    cause,
-                },
-            );
-            return;
+            let failure = Failure::because(key, message, cause, Fate::Uncertain);
+            return vec![ran, EndedStep::failed(failure, None, self.events)];
         }
-        let action = match plan.verb {
+        let (action, end) = match plan.verb {
             Verb::Uninstall | Verb::Release => {
                 (self.events)(Event::Pruned { key: key.clone() });
-                report.pruned.push(key);
-                return;
+                return vec![
+                    ran,
+                    EndedStep {
+                        key,
+                        end: StepEnd::Deleted,
+                    },
+                ];
             }
-            Verb::Install => Action::Create,
-            Verb::Upgrade | Verb::Rollback | Verb::Adopt => Action::Update,
+            Verb::Install => (Action::Create, StepEnd::Created),
+            Verb::Upgrade | Verb::Rollback | Verb::Adopt => (Action::Update, StepEnd::Changed),
         };
         (self.events)(Event::Applied {
             key: key.clone(),
             action,
         });
         (self.events)(helm(ReadinessStatus::Current, "installed by helm"));
-        let keys = match action {
-            Action::Create => &mut report.created,
-            _ => &mut report.changed,
-        };
-        keys.push(key);
+        vec![ran, EndedStep { key, end }]
     }
 
     /// Makes sure that helm finds the records that the plan was made with, and no others.
@@ -93,14 +82,13 @@ impl RunningOperation<'_> {
         };
         let is_as_planned = release::is_as_planned(self.cluster, release, planned).await;
         if !is_as_planned.map_err(|error| failed(&error))? {
-            let message = "its Secrets were changed after the plan was made".to_owned();
-            return Err(Failure {
-                fate: Fate::Refused,
-                key: key.clone(),
-                recorded: message.clone(),
-                message,
-                cause: FailureCause::Conflict,
-            });
+            let why = "its Secrets were changed after the plan was made".to_owned();
+            return Err(Failure::because(
+                key.clone(),
+                why,
+                FailureCause::Conflict,
+                Fate::Refused,
+            ));
         }
         let forgotten = release::forget(self.cluster, release, &planned.left).await;
         forgotten.map_err(|error| failed(&error))

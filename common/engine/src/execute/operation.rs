@@ -20,12 +20,12 @@ use super::super::event::Event;
 use super::super::journal::OperationStage;
 use super::super::lock::Lock;
 use super::super::namespace;
-use super::super::report::{Failure, Report};
+use super::super::report::{EndedStep, Failure, Report, StepEnd};
 use super::super::required;
 use super::super::revisions;
 use super::super::status;
 use super::super::task::{ExecuteOptions, PlanBack, Task};
-use super::super::{kops, migrate::Migrator, prune, record, wait};
+use super::super::{record, wait};
 use super::beginnings::Beginnings;
 use super::ending::{ending, unreachable};
 use super::part::{AppliedStep, PartNews};
@@ -144,8 +144,7 @@ impl RunningOperation<'_> {
             }) if plan.verb.ends_installation() => Report::default(),
             Err(error) => return Err(error),
         };
-        report.retained.extend(plan.retained.iter().cloned());
-        report.unchanged += plan.unchanged.len();
+        report.note_unwritten(plan);
         Ok(report)
     }
 
@@ -167,7 +166,7 @@ impl RunningOperation<'_> {
     /// Nothing was done, for these types were not served in time.
     fn without_types(&self, missing: &[ResourceType]) -> Report {
         let AppliedStep { mut report, .. } = AppliedStep::nothing(self.task.plan);
-        report.not_ready.push(self.lacking(missing));
+        report.take_pending(vec![self.lacking(missing)]);
         report.record = Some(self.task.wanted.clone());
         report
     }
@@ -193,15 +192,18 @@ impl RunningOperation<'_> {
     ) -> Report {
         let plan = self.task.plan;
         let mut report = Report {
-            unchanged: plan.steps.len(),
             is_unwritten: true,
             ..Report::default()
         };
+        for step in &plan.steps {
+            report.note(step.target.key.clone(), StepEnd::Unchanged);
+        }
         self.send(PartNews::Nothing { part: self.part });
         // Nothing was sent; others may have waited for an object of ours that did not get ready.
         if let Ok(applied) = applied.await {
-            report.failed = applied.report.failed;
-            report.not_ready = applied.report.not_ready;
+            let mut ended = applied.report.ended;
+            ended.retain(|step| matches!(step.end, StepEnd::Failed(_) | StepEnd::NotReady(_)));
+            report.ended.extend(ended);
         }
         let is_ready = stored.status.as_ref().and_then(|status| status.phase)
             == Some(InstallationPhase::Ready);
@@ -256,7 +258,7 @@ impl RunningOperation<'_> {
             .await
     }
 
-    /// Namespace, objects, wait, migrations, prune, until something fails.
+    /// Namespace, objects, wait, closing steps, until something fails.
     async fn work(&self, applied: oneshot::Receiver<AppliedStep>) -> Worked {
         let mut namespace_uid = None;
         let mut refused = None;
@@ -287,20 +289,12 @@ impl RunningOperation<'_> {
         if !is_guarded {
             self.guard_namespaces().await;
         }
-        self.leave_to_helm(&mut report).await;
         // An adoption has changed nothing that readiness could tell: it ends whatever the objects are like, and its record says it.
         let is_adoption = self.task.plan.verb == Verb::Adopt;
         if report.is_done() && self.options.wait && !is_adoption {
             self.wait(&mut report, &ready).await;
         }
-        let migrator = Migrator::of(self.cluster, self.task.plan, self.deadline, self.events);
-        migrator.run(&mut report, self.task.journal).await;
-        self.hand_over(&mut report).await;
-        let is_pruned = self.blocked(&report).is_none();
-        self.prune(&mut report).await;
-        self.record_for_kops(&mut report).await;
-        self.give_back(&mut report).await;
-        self.end_former_records(&mut report).await;
+        let is_pruned = self.close(&mut report).await;
         if report.is_done() && self.options.wait && is_adoption {
             let deadline = self.deadline.min(Instant::now() + LOOK);
             let targets = &self.task.plan.wait_for;
@@ -344,87 +338,9 @@ impl RunningOperation<'_> {
         report.take_pending(pending);
     }
 
-    /// Deletes and releases, but only where everything before succeeded: what failed may still need the objects.
-    async fn prune(&self, report: &mut Report) {
-        let plan = self.task.plan;
-        let deletions = plan.prune.iter().flatten();
-        let targets = deletions.map(|deletion| &deletion.target);
-        let targets = targets.chain(&plan.release);
-        if self.skips(report, targets.map(|target| target.key.clone())) {
-            return;
-        }
-        let pruned = prune::prune(self.cluster, plan, self.deadline, self.events).await;
-        let held: BTreeSet<&ObjectKey> = pruned.held.iter().map(|(key, _)| key).collect();
-        let gone = pruned.deleted.iter().filter(|key| !held.contains(key));
-        self.task.journal.remove(gone.chain(&pruned.foreign));
-        report.pruned.extend(pruned.deleted);
-        let kept = pruned.kept.into_iter();
-        report.retained.extend(kept.map(|target| target.key));
-        report.failed.extend(pruned.failed);
-        report.skipped.extend(pruned.skipped);
-        report.not_ready.extend(pruned.held);
-        if !report.is_done() {
-            return;
-        }
-        for failure in prune::release(self.cluster, plan).await {
-            self.fail(report, failure);
-        }
-        let failed: BTreeSet<&ObjectKey> =
-            report.failed.iter().map(|failure| &failure.key).collect();
-        let released = plan.release.iter().map(|target| &target.key);
-        self.task
-            .journal
-            .remove(released.filter(|key| !failed.contains(key)));
-    }
-
-    /// The last write before the record's own: after a failure, kops' tool sees what was there before.
-    async fn record_for_kops(&self, report: &mut Report) {
-        let Some(record) = &self.task.plan.kops else {
-            return;
-        };
-        let key = namespace::key(&record.namespace);
-        let step = (!record.is_current()).then(|| key.clone());
-        if self.skips(report, step) {
-            return;
-        }
-        if let Err(error) = kops::record(self.cluster, record).await {
-            self.fail(report, Failure::of(key, &error));
-        }
-    }
-
-    /// Whether a step may not begin. What it would have done is reported as skipped: where only the time is over, nothing else says that
-    /// the operation has not ended.
-    pub(super) fn skips(
-        &self,
-        report: &mut Report,
-        step: impl IntoIterator<Item = ObjectKey>,
-    ) -> bool {
-        let Some(why) = self.blocked(report) else {
-            return false;
-        };
-        let skipped = step.into_iter().map(|key| (key, why.clone()));
-        report.skipped.extend(skipped);
-        true
-    }
-
-    /// Why nothing further may begin.
-    fn blocked(&self, report: &Report) -> Option<String> {
-        match (
-            report.failed.first(),
-            report.not_ready.first(),
-            report.skipped.first(),
-        ) {
-            (Some(failure), ..) => Some(format!("{} failed", failure.key)),
-            (_, Some((key, _)), _) => Some(format!("{key} is not ready")),
-            (_, _, Some((key, _))) => Some(format!("{key} was skipped")),
-            _ if Instant::now() >= self.deadline => Some("timed out".to_owned()),
-            _ => None,
-        }
-    }
-
     pub(super) fn fail(&self, report: &mut Report, failure: Failure) {
-        (self.events)(Event::failed(&failure, None));
-        report.failed.push(failure);
+        let failed = EndedStep::failed(failure, None, self.events);
+        report.ended.push(failed);
     }
 
     /// A scheduler that has ended does not need it.
@@ -453,7 +369,7 @@ impl RunningOperation<'_> {
                     uid: uid.clone(),
                 });
             }
-            if let Some(records) = &report.helm_records {
+            if let Some(records) = report.helm_records() {
                 status.helm_records.clone_from(records);
             }
             let by = &self.options.holder;

@@ -14,7 +14,7 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 
 use super::super::apply::{Applier, PartEvent};
-use super::super::report::Report;
+use super::super::report::{Report, StepEnd};
 use super::super::task::Task;
 
 /// What an operation sends to the scheduler.
@@ -49,13 +49,8 @@ pub(super) struct AppliedStep {
 impl AppliedStep {
     /// No step of a plan was tried.
     pub(super) fn nothing(plan: &InstallationPlan) -> Self {
-        let skipped = plan.steps.iter();
-        let skipped = skipped.map(|step| (step.target.key.clone(), "it was not tried".to_owned()));
         Self {
-            report: Report {
-                skipped: skipped.collect(),
-                ..Report::default()
-            },
+            report: skipped(plan, "it was not tried", |_| true),
             ready: BTreeSet::new(),
         }
     }
@@ -115,17 +110,15 @@ fn without_order(part: usize, task: Task<'_>, graph: &Graph) -> Report {
             GraphNode::Object { .. } | GraphNode::Gate { .. } => None,
         })
         .collect();
-    let keys = task.plan.steps.iter().map(|step| &step.target.key);
-    let unknown = keys.filter(|key| !known.contains(key));
-    Report {
-        skipped: unknown
-            .map(|key| {
-                (
-                    key.clone(),
-                    "the order of the command does not name it".to_owned(),
-                )
-            })
-            .collect(),
-        ..Report::default()
+    let why = "the order of the command does not name it";
+    skipped(task.plan, why, |key| !known.contains(key))
+}
+
+fn skipped(plan: &InstallationPlan, why: &str, is: impl Fn(&ObjectKey) -> bool) -> Report {
+    let mut report = Report::default();
+    let keys = plan.steps.iter().map(|step| &step.target.key);
+    for key in keys.filter(|key| is(key)) {
+        report.note(key.clone(), StepEnd::Skipped(why.to_owned()));
     }
+    report
 }

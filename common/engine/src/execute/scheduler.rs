@@ -21,7 +21,7 @@ use common::manifest::key::ObjectKey;
 use super::super::apply::{PartEvent, StepOutcome};
 use super::super::cluster::Cluster;
 use super::super::event::Event;
-use super::super::report::Failure;
+use super::super::report::{Failure, StepEnd};
 use super::super::served::Definition;
 use super::super::task::Task;
 use super::part::{AppliedStep, PartNews, ScheduledPart};
@@ -175,15 +175,16 @@ impl<'a> Scheduler<'a> {
             events(Event::Settled(settled.clone()));
             report.settled.push(settled);
         }
-        match outcome.step.action {
-            _ if outcome.recreated => report.recreated.push(key.clone()),
-            _ if outcome.is_unchanged => report.unchanged += 1,
-            Action::Create => report.created.push(key.clone()),
-            Action::Adopt => report.adopted.push(key.clone()),
+        let end = match outcome.step.action {
+            _ if outcome.recreated => StepEnd::Recreated,
+            _ if outcome.is_unchanged => StepEnd::Unchanged,
+            Action::Create => StepEnd::Created,
+            Action::Adopt => StepEnd::Adopted,
             // Others changed only what is theirs.
-            Action::Refresh if !outcome.step.digest.is_empty() => report.unchanged += 1,
-            Action::Update | Action::Restore | Action::Refresh => report.changed.push(key.clone()),
-        }
+            Action::Refresh if !outcome.step.digest.is_empty() => StepEnd::Unchanged,
+            Action::Update | Action::Restore | Action::Refresh => StepEnd::Changed,
+        };
+        report.note(key.clone(), end);
         events(Event::Applied {
             key: key.clone(),
             action: outcome.step.action,

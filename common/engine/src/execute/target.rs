@@ -44,7 +44,7 @@ impl RunningOperation<'_> {
         }
         let record = lock.record.clone();
         let key = namespace::key(&created.name);
-        let deletions = self.task.plan.prune.iter().flatten();
+        let deletions = self.task.plan.deletions();
         let deleted = deletions.map(|deletion| deletion.uid.clone()).collect();
         let deadline = self.deadline;
         let removing = namespace::remove(self.cluster, &created, &record, deleted, deadline);

@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
+use addons_plan::closing::ClosingStep;
 use addons_plan::conflicts::Policy;
 use addons_plan::inventory::InventoryItem;
 use addons_plan::{Target, Verb};
 use common::api::names::InstallationName;
 
 use super::super::fake::{self, FakeReply, FakeRequests};
+use super::super::report::Report;
 use serde_json::json;
 
 use super::*;
@@ -42,7 +44,7 @@ fn plan(is_accepted: bool) -> InstallationPlan {
     let key = migration.definition.clone();
     let mut plan = InstallationPlan {
         verb: Verb::Upgrade,
-        migrations: vec![migration],
+        closing: vec![ClosingStep::Rewrite(migration)],
         ..InstallationPlan::nothing(name, "shop")
     };
     plan.exact
@@ -89,7 +91,10 @@ async fn migrated(plan: &InstallationPlan, replies: Vec<FakeReply>) -> (Report, 
     let deadline = Instant::now() + Duration::from_secs(30);
     let mut report = Report::default();
     let migrator = Migrator::of(&cluster, plan, deadline, &|_| {});
-    migrator.run(&mut report, &Journal::from_plan(plan)).await;
+    for migration in plan.migrations() {
+        let ended = migrator.run(migration, &Journal::from_plan(plan)).await;
+        report.ended.extend(ended);
+    }
     (report, asked)
 }
 
@@ -140,7 +145,8 @@ async fn every_object_is_replaced_by_itself_and_the_version_leaves() {
     )
     .await;
     assert!(report.is_done(), "{report:?}");
-    assert_eq!(report.migrated, 2);
+    let written = |end: &StepEnd| matches!(end, StepEnd::Rewritten(2));
+    assert_eq!(report.objects(written).count(), 1);
     let all = "/apis/shop.example/v1/tills?limit=100";
     let replace = |name: &str| format!("PUT {TILLS}/{name}?fieldManager=kubectl-addons");
     let lines = asked.lines();
@@ -205,7 +211,7 @@ async fn what_cannot_be_written_stops_the_removal() {
         ),
     ] {
         let (report, asked) = migrated(&plan(is_accepted), replies).await;
-        let told = report.failed.iter().map(|failure| failure.message.clone());
+        let told = report.failed().map(|failure| failure.message.clone());
         let told: Vec<String> = told.collect();
         assert!(
             told.iter().any(|message| message.contains(words)),

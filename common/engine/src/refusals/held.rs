@@ -145,7 +145,7 @@ async fn read_service_holders(
         |other: &ObjectKey| other != key && other.group == key.group && other.kind == key.kind;
     let plans = planned.plans().iter();
     let candidates = plans.flat_map(|plan| {
-        let pruned = plan.prune.iter().flatten();
+        let pruned = plan.deletions();
         let pruned = pruned.map(|deletion| (&deletion.target, None));
         let steps = plan.steps.iter();
         let steps = steps.filter(|step| step.action != Action::Create);
@@ -187,7 +187,7 @@ fn find_denial_holder(
     if !asks_for_default && !message.contains("admission webhook \"") {
         return None;
     }
-    let pruned = plan.prune.iter().flatten();
+    let pruned = plan.deletions();
     let pruned = pruned.map(|deletion| &deletion.target.key);
     let mut named = pruned.filter(|other| is_named(message, other));
     let applied = || {

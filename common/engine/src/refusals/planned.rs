@@ -121,10 +121,7 @@ impl<'a> CommandPlans<'a> {
         let plans = self.plans.iter();
         let steps = plans.flat_map(|plan| &plan.steps);
         let steps = steps.map(|step| &step.target.key);
-        let pruned = self
-            .plans
-            .iter()
-            .flat_map(|plan| plan.prune.iter().flatten());
+        let pruned = self.plans.iter().flat_map(|plan| plan.deletions());
         let pruned = pruned.filter(|_| is_deletion);
         let mut others = steps.chain(pruned.map(|deletion| &deletion.target.key));
         let cause = others.find(|other| *other != key && may_decide(other, key, message));
@@ -139,7 +136,7 @@ impl<'a> CommandPlans<'a> {
     /// Returns the installation that prunes an object.
     pub(super) fn find_pruning(&self, key: &ObjectKey) -> Option<&'a InstallationName> {
         let prunes = |plan: &&&InstallationPlan| {
-            let mut deletions = plan.prune.iter().flatten();
+            let mut deletions = plan.deletions();
             deletions.any(|deletion| deletion.target.key == *key)
         };
         self.plans

@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use addons_plan::closing::ClosingStep;
 use addons_plan::migration::Migration;
+use addons_plan::teardown::TeardownTurn;
 use addons_plan::{Deletion, Target};
 use common::api::names::InstallationName;
 use serde_json::{Value, json};
@@ -47,7 +49,11 @@ fn pruned(key: ObjectKey) -> Deletion {
     }
 }
 
-fn plan(steps: Vec<Step>, prune: Vec<Deletion>) -> InstallationPlan {
+fn plan(steps: Vec<Step>, deletions: Vec<Deletion>) -> InstallationPlan {
+    let deletions = deletions.into_iter().map(|deletion| ClosingStep::Delete {
+        turn: Turn::Workloads,
+        deletion,
+    });
     let installation = InstallationName {
         namespace: "kubectl-addons".to_owned(),
         name: "set".to_owned(),
@@ -55,7 +61,7 @@ fn plan(steps: Vec<Step>, prune: Vec<Deletion>) -> InstallationPlan {
     InstallationPlan {
         verb: Verb::Upgrade,
         steps,
-        prune: vec![prune],
+        closing: deletions.collect(),
         ..InstallationPlan::nothing(installation, "set")
     }
 }
@@ -245,7 +251,11 @@ async fn what_a_pruned_object_has_is_freed_on_demand() {
     let mut named = renamed();
     named.may_go_first.insert(key("", "Service", "old"));
     let (found, _) = asked(named, replies()).await;
-    assert!(found.steps[0].policy.deletes_first(&found.prune[0][0]));
+    assert!(
+        found.steps[0]
+            .policy
+            .deletes_first(found.deletions().next().unwrap())
+    );
     assert!(addons_plan::immutable::check([&found]).is_ok());
 
     // Another one has it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use addons_plan::InstallationPlan;
 use addons_plan::choices::Choices;
+use addons_plan::closing::ClosingStep;
 use addons_plan::desired::{Desired, DesiredContext, needed_kinds};
 use addons_plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use addons_plan::inventory::Inventory;
@@ -12,6 +13,7 @@ use addons_plan::planner::{self, Goal, PlanInput, WantedObjects};
 use addons_plan::release_records::ReleaseRecords;
 use addons_plan::restored::RecordCoverage;
 use addons_plan::snapshot::{Snapshot, SnapshotRequest};
+use addons_plan::teardown::TeardownTurn;
 use common::api::installation::{AddonInstallationStatus, ClusterIdentity, HelmRelease, format};
 use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
@@ -113,8 +115,8 @@ pub(super) async fn plan_installation(
     definitions::check_definitions(cluster, &mut plan).await?;
     former::plan_set_aside(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
     add_warnings(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
-    plan.helm_release = helm_release.filter(|_| rendered.is_due);
-    plan.release_records = release_records;
+    let run = helm_release.zip(release_records);
+    plan.close(run.map(|(release, records)| ClosingStep::Run { release, records }));
     add_record_facts(resolver, resolved, identity, &mut plan).await?;
     Ok(to_planned(plan, resolved, desired, rendered.release))
 }
@@ -151,8 +153,11 @@ fn to_planned(
         .directory_addon
         .iter()
         .map(|found| &found.superseded);
-    let superseded = superseded.filter(|objects| !objects.is_empty());
-    plan.prune.extend(superseded.cloned());
+    let superseded = superseded.flatten().cloned();
+    plan.close(superseded.map(|deletion| ClosingStep::Delete {
+        turn: TeardownTurn::Superseded,
+        deletion,
+    }));
     PlannedInstallation {
         plan,
         record: resolved.record().clone(),
@@ -212,7 +217,8 @@ async fn add_record_facts(
     plan.wanted = WantedRecord::from_record(resolved.record());
     plan.record = resolved.existing.as_ref().map(RecordFacts::from_record);
     if let Some(kops) = &resolved.kops {
-        plan.kops = Some(kops.record_to_write(resolver.ctx, resolved).await?);
+        let record = kops.record_to_write(resolver.ctx, resolved).await?;
+        plan.close([ClosingStep::Annotate(record)]);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use addons_plan::choices::Choices;
+use addons_plan::closing::ClosingStep;
 use addons_plan::desired::Desired;
 use addons_plan::graph::{Graph, GraphPart, ResourceHandover};
 use addons_plan::history::StoredRevision;
@@ -378,7 +379,10 @@ pub(super) fn retain_untaken(installations: &mut [PlannedInstallation]) {
     for planned in installations {
         let plan = &mut planned.plan;
         let (union, exact) = (&plan.union, &mut plan.exact);
-        plan.moving.retain(|one| {
+        plan.closing.retain(|step| {
+            let ClosingStep::HandOver(one) = step else {
+                return true;
+            };
             let is_taken = taken
                 .get(&one.to)
                 .is_some_and(|keys| keys.contains(&one.key));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::EngineError;
 use addons_plan::choices::Choices;
+use addons_plan::closing::ClosingStep;
 use addons_plan::desired::Desired;
 use addons_plan::facts::{RecordFacts, WantedRecord};
 use addons_plan::inventory::Inventory;
@@ -333,20 +334,22 @@ async fn plan_record(
         held: &held,
         resting: &BTreeSet::new(),
     })?;
-    plan.helm_release = release::recorded_release(&status)
-        .filter(|_| !removal.keep && !removal.give_back)
-        .cloned();
-    if let Some(release) = &plan.helm_release {
-        let records = release::check(resolver.ctx, &name, release, Some(&status), false).await?;
-        plan.release_records = Some(records);
+    let release =
+        release::recorded_release(&status).filter(|_| !removal.keep && !removal.give_back);
+    if let Some(release) = release.cloned() {
+        let records = release::check(resolver.ctx, &name, &release, Some(&status), false).await?;
+        plan.close([ClosingStep::Run { release, records }]);
     }
-    if removal.give_back {
+    let former = if removal.give_back {
         former::complete_release(&status, &mut plan)?;
+        ClosingStep::Restore
     } else {
-        plan.kops = kops::record_to_remove(resolver.ctx, &record).await?;
-    }
+        let removed = kops::record_to_remove(resolver.ctx, &record).await?;
+        plan.close(removed.map(ClosingStep::Annotate));
+        ClosingStep::Discard
+    };
     if !removal.keep {
-        plan.former.clone_from(&status.former);
+        plan.close(status.former.iter().cloned().map(former));
     }
     plan.delete_namespace = namespace_to_delete(&status, &plan);
     plan.wanted = WantedRecord::from_record(&record);
@@ -369,8 +372,7 @@ fn namespace_to_delete(
 ) -> Option<String> {
     let created = status.created_namespace.as_ref();
     let name = &created.filter(|_| plan.verb == Verb::Uninstall)?.name;
-    let released = plan.release.iter().map(|target| &target.key);
-    let mut staying = released.chain(&plan.retained);
+    let mut staying = plan.released().chain(&plan.retained);
     let is_there = |key: &ObjectKey| key.namespace.as_ref() == Some(name);
     (!staying.any(is_there)).then(|| name.clone())
 }

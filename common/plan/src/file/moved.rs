@@ -9,6 +9,7 @@ use crate::changes::ObjectDiff;
 use crate::conflicts::Policy;
 use crate::crd_safety::Breakage;
 use crate::facts::{LiveFact, PlanFacts, RecordFacts};
+use crate::migration::Migration;
 use crate::{Action, InstallationPlan, Step, Target};
 use common::api::installation::Installed;
 use common::manifest::key::ObjectKey;
@@ -296,28 +297,18 @@ impl PlanComparison {
                 (Some(_), Some(_)) => {}
             }
         }
-        let deletions = |plan: &InstallationPlan| -> BTreeSet<ObjectKey> {
-            let deletions = plan.prune.iter().flatten();
-            deletions
-                .map(|deletion| deletion.target.key.clone())
-                .collect()
-        };
-        self.set(&deletions(then), &deletions(now), "deleted");
-        let released = |plan: &InstallationPlan| -> BTreeSet<ObjectKey> {
-            let released = plan.release.iter();
-            released.map(|target| target.key.clone()).collect()
-        };
-        self.set(&released(then), &released(now), "released");
-        let retained = |plan: &InstallationPlan| plan.retained.iter().cloned().collect();
-        self.set(&retained(then), &retained(now), "retained");
-        let migrations: Vec<String> = then
-            .migrations
-            .iter()
-            .map(|one| one.definition.name.clone())
-            .collect();
-        for migration in &now.migrations {
-            if !migrations.contains(&migration.definition.name) {
-                self.object(&migration.definition, "objects would be written again now");
+        let (ended_then, ended_now) = (ended(then), ended(now));
+        for ended in ended_then.symmetric_difference(&ended_now) {
+            let (word, key) = ended;
+            let what = match ended_now.contains(ended) {
+                true => format!("it would be {word} now"),
+                false => format!("it would no longer be {word}"),
+            };
+            self.object(key, what);
+        }
+        for Migration { definition, .. } in now.migrations() {
+            if then.migrations().all(|one| one.definition != *definition) {
+                self.object(definition, "objects would be written again now");
             }
         }
         for recreation in &now.recreations {
@@ -351,16 +342,14 @@ impl PlanComparison {
             self.add(&now.installation, format!("no longer holds: {warning}"));
         }
     }
+}
 
-    fn set(&mut self, then: &BTreeSet<ObjectKey>, now: &BTreeSet<ObjectKey>, word: &str) {
-        for key in then.symmetric_difference(now) {
-            if now.contains(key) {
-                self.object(key, format!("it would be {word} now"));
-            } else {
-                self.object(key, format!("it would no longer be {word}"));
-            }
-        }
-    }
+/// What is no longer ours after a plan, with what becomes of it.
+fn ended(plan: &InstallationPlan) -> BTreeSet<(&'static str, &ObjectKey)> {
+    let deleted = plan.deletions().map(|it| ("deleted", &it.target.key));
+    let released = plan.released().map(|key| ("released", key));
+    let retained = plan.retained.iter().map(|key| ("retained", key));
+    deleted.chain(released).chain(retained).collect()
 }
 
 /// How an object is applied, but for its content.

@@ -18,8 +18,8 @@ fn planned(change: &[(&str, Value)]) -> InstallationPlan {
         "steps": [
             {"target": target("ConfigMap", "a"), "action": "update", "digest": "d1", "policy": {"conflicts": "Take"}},
             {"target": target("Secret", "s"), "action": "refresh", "policy": {"conflicts": "Take"}}],
-        "prune": [[{"target": target("ConfigMap", "old"), "uid": "u3"}]],
-        "release": [], "retained": [key("PersistentVolumeClaim", "data")],
+        "closing": [{"delete": {"turn": "identity", "deletion": {"target": target("ConfigMap", "old"), "uid": "u3"}}}],
+        "retained": [key("PersistentVolumeClaim", "data")],
         "unchanged": [key("Deployment", "d")],
         "facts": {
             "live": [
@@ -97,7 +97,7 @@ fn everything_that_moved_is_listed() {
         (vec![("/steps", json!([]))], vec![
             "shop/ConfigMap a: it would no longer be applied".to_owned(),
             "shop/Secret s: it would no longer be applied".to_owned()]),
-        (vec![("/prune", json!([]))], is("shop/ConfigMap old: it would no longer be deleted")),
+        (vec![("/closing", json!([]))], is("shop/ConfigMap old: it would no longer be deleted")),
         (vec![("/retained", json!([]))], is("shop/PersistentVolumeClaim data: it would no longer be retained")),
         (vec![("/breakages", json!([breakage]))],
             is("kube-system/web: not accepted: CustomResourceDefinition things.example.test: field spec.a goes away")),
@@ -126,7 +126,7 @@ fn everything_that_moved_is_listed() {
 
 fn file() -> PlanFile {
     PlanFile {
-        api_version: "kubectl-addons.dev/v1alpha7".to_owned(),
+        api_version: "kubectl-addons.dev/v1alpha8".to_owned(),
         kind: KIND.to_owned(),
         tool: "kubectl-addons 0.1.0".to_owned(),
         cluster: PlanFileCluster {
@@ -210,8 +210,8 @@ fn bad_files_are_one_clear_error() {
             "it is v1 Pod, not",
         ),
         (
-            text.replace("dev/v1alpha7", "dev/v1alpha1"),
-            "it is an AddonPlan of version kubectl-addons.dev/v1alpha1, and this program reads kubectl-addons.dev/v1alpha7",
+            text.replace("dev/v1alpha8", "dev/v1alpha1"),
+            "it is an AddonPlan of version kubectl-addons.dev/v1alpha1, and this program reads kubectl-addons.dev/v1alpha8",
         ),
         (text.replace("\"d1\"", "\"d2\""), "its digest is sha256:"),
         (

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
+use crate::closing::ClosingStep;
 use crate::conflicts::Policy;
 use crate::immutable::{Recreation, RecreationObstacle};
 use crate::migration::Migration;
@@ -53,7 +54,7 @@ fn what_an_upgrade_leaves_behind_is_named() {
     let other = key("example.test", "Job", "theirs");
     plan.steps.extend([step(job.clone()), step(other)]);
     let definition = key("apiextensions.k8s.io", "CustomResourceDefinition", "a");
-    plan.migrations.push(Migration {
+    plan.close([ClosingStep::Rewrite(Migration {
         definition: definition.clone(),
         kind: "A".to_owned(),
         versions: vec!["v1alpha1".to_owned()],
@@ -64,7 +65,7 @@ fn what_an_upgrade_leaves_behind_is_named() {
         is_accepted: true,
         wanted: Arc::new(json!({})),
         digest: String::new(),
-    });
+    })]);
     let recreated = key("apps", "Deployment", "till");
     plan.recreations.push(Recreation {
         key: recreated.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::closing::ClosingStep;
 use super::super::{Deletion, InstallationPlan, Target, Verb};
 use super::{PlanInput, empty};
 use common::api::names::{LABEL_OWNER, owner_hash};
@@ -22,12 +23,12 @@ pub(super) fn release(input: &PlanInput<'_>) -> InstallationPlan {
         let live = input.snapshot.live.get(key);
         let ours = live.filter(|live| live.owner.as_ref() == Some(&owner));
         if let (Some(live), Some(target)) = (ours, target(input, key)) {
-            plan.given_back.push(Deletion {
+            plan.closing.push(ClosingStep::GiveBack(Deletion {
                 target,
                 uid: live.uid.clone(),
                 resource_version: live.resource_version.clone(),
                 labels: BTreeMap::from([(LABEL_OWNER.to_owned(), owner.clone())]),
-            });
+            }));
         }
     }
     plan

@@ -60,7 +60,7 @@ pub(super) fn channel_rows(plan: &Plan) -> Vec<ChannelRow> {
 
 fn channel_row(planned: &PlannedInstallation) -> Option<ChannelRow> {
     let plan = &planned.plan;
-    let kops = plan.kops.as_ref()?;
+    let kops = plan.kops()?;
     let name = annotation::parse_annotation_key(&kops.key)?.to_owned();
     let read = |text: &Option<String>| {
         let found = ChannelVersion::parse(&name, text.as_deref()?).ok()?;

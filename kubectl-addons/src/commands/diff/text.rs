@@ -89,7 +89,7 @@ pub(super) fn render_diff(
         );
     }
     add_record(&mut text, item);
-    for migration in item.migrations {
+    for migration in &item.migrations {
         let _ = writeln!(text, "  migrate   {migration}");
     }
     for breakage in item.breakages.iter().flat_map(Breakage::lines) {

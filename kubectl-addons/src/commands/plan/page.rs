@@ -3,7 +3,7 @@
 use addons_plan::changes::{ObjectChange, ObjectDiff};
 use addons_plan::crd_safety::Breakage;
 use addons_plan::graph::{Graph, GraphNode, NodeId};
-use addons_plan::{InstallationPlan, Verb, summary};
+use addons_plan::{InstallationPlan, summary};
 
 use super::MadePlan;
 use crate::commands::diff::text::{format_value, is_description};
@@ -45,7 +45,11 @@ fn add_cluster(page: &mut HtmlPage, made: &MadePlan) {
         page.section(text.lines().next().unwrap_or(&plan.installation.name));
         let counts = summary::lines(plan).into_iter().map(|line| HtmlRow {
             tone: Tone::Plain,
-            cells: vec![line.word.to_owned(), line.objects.to_string(), line.kinds],
+            cells: vec![
+                line.action.word().to_owned(),
+                line.objects.to_string(),
+                line.kinds,
+            ],
         });
         page.table(&["Action", "Objects", "Kinds"], &counts.collect::<Vec<_>>());
         let of_plan = made.file.changes.iter();
@@ -74,7 +78,7 @@ fn list_findings(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<String
     });
     let warnings = plan.warnings.iter().cloned();
     let breakages = plan.breakages.iter().flat_map(Breakage::lines);
-    let migrations = plan.migrations.iter().map(ToString::to_string);
+    let migrations = plan.migrations().map(ToString::to_string);
     let kept = plan.retained.iter().map(|key| format!("{key} stays"));
     let deletions = plan.refused.iter();
     let deletions = deletions.filter(|refusal| plan.step(&refusal.key).is_none());
@@ -123,11 +127,8 @@ fn change_rows(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<HtmlRow>
             rows.push(html_row(tone, cells));
         }
     }
-    let word = match plan.verb {
-        Verb::Uninstall => "deleted",
-        _ => "pruned",
-    };
-    let gone = plan.prune.iter().flatten();
+    let word = words::deleted_word(plan);
+    let gone = plan.deletions();
     rows.extend(gone.map(|it| html_row(Tone::Bad, [word, &it.target.key.to_string()])));
     if let Some(namespace) = &plan.delete_namespace {
         let what = format!("Namespace {namespace}, if nothing else is in it");

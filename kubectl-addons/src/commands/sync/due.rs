@@ -38,7 +38,9 @@ pub(super) fn print_due(plans: [Option<&Plan>; 2], format: OutputFormat) -> Resu
                 namespace: &plan.installation.namespace,
                 name: &plan.installation.name,
                 verb: plan.verb,
-                objects: lines.map(|line| (line.word, line.objects)).collect(),
+                objects: lines
+                    .map(|line| (line.action.word(), line.objects))
+                    .collect(),
             }
         })
         .collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use addons_plan::closing::ClosingStep;
 use addons_plan::{Action, InstallationPlan, Verb, summary};
 use common::manifest::key::ObjectKey;
 
@@ -10,7 +11,10 @@ use addons_operation::PlannedInstallation;
 
 /// Adds a line for each object that is given back, or one with counts if there are many.
 pub(super) fn add_given_back(text: &mut String, plan: &InstallationPlan) {
-    let objects = plan.given_back.iter().map(|object| &object.target.key);
+    let objects = plan.closing.iter().filter_map(|step| match step {
+        ClosingStep::GiveBack(object) => Some(&object.target.key),
+        _ => None,
+    });
     add_each(text, "release", objects.collect(), |key| {
         format!("{key} (it stays as it is)")
     });
@@ -45,12 +49,13 @@ pub(super) fn add_rebuilt(text: &mut String, plan: &InstallationPlan) {
 
 /// Adds a line for the records that are set aside, restored or deleted, for each release or application of another tool.
 pub(super) fn add_former_records(text: &mut String, plan: &InstallationPlan) {
-    let word = match plan.verb {
-        Verb::Uninstall => "delete",
-        Verb::Release => "restore",
-        Verb::Install | Verb::Upgrade | Verb::Rollback | Verb::Adopt => "set aside",
-    };
-    for record in &plan.former {
+    for step in &plan.closing {
+        let (word, record) = match step {
+            ClosingStep::SetAside(record) => ("set aside", record),
+            ClosingStep::Restore(record) => ("restore", record),
+            ClosingStep::Discard(record) => ("delete", record),
+            _ => continue,
+        };
         if let Some(first) = record.objects.first() {
             let count = record.objects.len();
             let plural = if count == 1 { "" } else { "s" };

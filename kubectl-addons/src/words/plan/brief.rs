@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use addons_plan::summary::PlannedAction;
 use addons_plan::{InstallationPlan, Verb, summary};
 
 use addons_operation::{Plan, PlannedInstallation};
@@ -15,9 +16,7 @@ pub fn describe_briefly(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -
     let width = headlines.iter().map(|text| text.chars().count()).max();
     let width = width.unwrap_or_default();
     let deleted = all.installations.iter();
-    let deleted: usize = deleted
-        .map(|item| item.plan.prune.iter().flatten().count())
-        .sum();
+    let deleted: usize = deleted.map(|item| item.plan.deletions().count()).sum();
     let mut text = String::new();
     for (item, headline) in all.installations.iter().zip(headlines) {
         // Writing to a String cannot fail.
@@ -48,17 +47,17 @@ pub fn describe_briefly(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -
 /// Formats the counts of a plan: `create 4, update 2, prune 1`.
 fn format_plan_counts(item: &PlannedInstallation) -> String {
     let plan = &item.plan;
-    let word = |word| match (word, plan.verb) {
-        ("prune", Verb::Uninstall) => "delete",
-        ("retain", _) => "keep",
-        _ => word,
+    let word = |action: PlannedAction| match (action, plan.verb) {
+        (PlannedAction::Prune, Verb::Uninstall) => "delete",
+        (PlannedAction::Retain, _) => "keep",
+        _ => action.word(),
     };
     let counts = summary::lines(plan);
     let counts: Vec<String> = counts
         .iter()
-        .map(|line| format!("{} {}", word(line.word), line.objects))
+        .map(|line| format!("{} {}", word(line.action), line.objects))
         .collect();
-    match (counts.as_slice(), &plan.helm_release) {
+    match (counts.as_slice(), plan.helm_release()) {
         ([], Some(_)) => "by helm".to_owned(),
         ([], None) => "only its record".to_owned(),
         (counts, _) => counts.join(", "),

@@ -284,7 +284,7 @@ impl Cluster {
             let key = &step.target.key;
             record.record_applied(key, &plan.exact.objects[key], &answer, Vec::new());
         }
-        for deletion in plan.prune.iter().flatten() {
+        for deletion in plan.deletions() {
             if left == 0 {
                 return false;
             }
@@ -300,11 +300,11 @@ impl Cluster {
             }
             record.remove(key);
         }
-        for target in &plan.release {
-            if let Some(live) = self.live.get_mut(&target.key) {
+        for key in plan.released() {
+            if let Some(live) = self.live.get_mut(key) {
                 live.owner = None;
             }
-            record.remove(&target.key);
+            record.remove(key);
         }
         record.close(&plan.exact, &BTreeSet::new());
         self.record = record;

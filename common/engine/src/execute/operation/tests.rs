@@ -11,6 +11,7 @@ use super::super::super::report::{FailureCause, Fate};
 use super::super::super::task::WayBack;
 use super::*;
 use addons_plan::choices::Choices;
+use addons_plan::closing::ClosingStep;
 use addons_plan::graph::Graph;
 use addons_plan::kops::KopsRecord;
 use addons_plan::{Deletion, InstallationPlan};
@@ -72,13 +73,16 @@ fn task<'a>(
 /// Nothing was applied.
 fn refused() -> Report {
     Report {
-        failed: vec![Failure {
-            key: ObjectKey::default(),
-            message: String::new(),
-            recorded: String::new(),
-            cause: FailureCause::Denied,
-            fate: Fate::Refused,
-        }],
+        ended: vec![
+            Failure {
+                key: ObjectKey::default(),
+                message: String::new(),
+                recorded: String::new(),
+                cause: FailureCause::Denied,
+                fate: Fate::Refused,
+            }
+            .into(),
+        ],
         ..Report::default()
     }
 }
@@ -201,24 +205,24 @@ async fn what_the_deadline_leaves_undone_is_reported() {
         nodes: Vec::new(),
     };
     let nothing = || InstallationPlan {
-        former: vec![former(Vec::new())],
+        closing: vec![ClosingStep::Restore(former(Vec::new()))],
         ..plan(Verb::Release)
     };
     let gives_back = InstallationPlan {
-        given_back: vec![Deletion {
+        closing: vec![ClosingStep::GiveBack(Deletion {
             target,
             uid: "n".into(),
             resource_version: String::new(),
             labels: BTreeMap::new(),
-        }],
+        })],
         ..nothing()
     };
     let restores = InstallationPlan {
-        former: vec![former(vec![aside])],
+        closing: vec![ClosingStep::Restore(former(vec![aside]))],
         ..nothing()
     };
     let records = InstallationPlan {
-        kops: Some(kops),
+        closing: vec![ClosingStep::Annotate(kops)],
         ..nothing()
     };
     let (options, turn, beginnings) = (options(), Mutex::new(()), Beginnings::new(&[]));
@@ -237,11 +241,8 @@ async fn what_the_deadline_leaves_undone_is_reported() {
             ..operation(&cluster, task, &options, &turn, &beginnings)
         };
         let mut report = Report::default();
-        operation.prune(&mut report).await;
-        operation.record_for_kops(&mut report).await;
-        operation.give_back(&mut report).await;
-        operation.end_former_records(&mut report).await;
-        let keys: Vec<&str> = report.skipped.iter().map(|(key, _)| &*key.name).collect();
+        operation.close(&mut report).await;
+        let keys: Vec<&str> = report.skipped().map(|(key, _)| &*key.name).collect();
         assert_eq!(keys, Vec::from_iter(skipped));
         assert_eq!(report.is_done(), skipped.is_none());
         assert!(asked.lines().is_empty(), "{:?}", asked.lines());

@@ -6,7 +6,7 @@ use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::schedule::SkippedNode;
 
 use super::super::super::event::Event;
-use super::super::super::report::Failure;
+use super::super::super::report::{Failure, StepEnd};
 use super::Scheduler;
 
 impl Scheduler<'_> {
@@ -16,7 +16,7 @@ impl Scheduler<'_> {
             (self.events)(*part, Event::failed(&failure, remedy));
         }
         if let Some(part) = self.part_mut(node) {
-            part.applied.report.failed.push(failure);
+            part.applied.report.ended.push(failure.into());
         }
         let skipped = self.schedule.mark_failed(node);
         self.skip(skipped, &why);
@@ -28,7 +28,7 @@ impl Scheduler<'_> {
         };
         let why = format!("{key} is not ready");
         if let Some(part) = self.part_mut(node) {
-            part.applied.report.not_ready.push((key, readiness));
+            part.applied.report.note(key, StepEnd::NotReady(readiness));
         }
         let skipped = self.schedule.mark_failed(node);
         self.skip(skipped, &why);
@@ -47,7 +47,7 @@ impl Scheduler<'_> {
         if let (Some(key), Some(part), true) = (key, self.part_mut(node), is_step)
             && !part.is_idle
         {
-            part.applied.report.skipped.push((key, why));
+            part.applied.report.note(key, StepEnd::Skipped(why));
         }
     }
 
@@ -68,7 +68,7 @@ impl Scheduler<'_> {
                 message: format!("it was not looked at yet: {why}"),
             };
             if let (Some(key), Some(part)) = (self.key(*node).cloned(), self.part_mut(*node)) {
-                part.applied.report.not_ready.push((key, readiness));
+                part.applied.report.note(key, StepEnd::NotReady(readiness));
             }
         }
         for node in given_up.unapplied {

@@ -169,7 +169,7 @@ fn only_owners_change() {
     assert_eq!((&step.target.key, step.action), (&map(), Adopt));
     assert!(step.policy.adopted.as_ref().unwrap().only_owner);
     assert_eq!(plan.unchanged, [key("ConfigMap", "ours")]);
-    assert!(plan.prune.iter().all(Vec::is_empty), "{:?}", plan.prune);
+    assert_eq!(plan.deletions().count(), 0, "{:?}", plan.closing);
     let digest = |name: &str| {
         plan.exact.objects[&key("ConfigMap", name)]
             .object

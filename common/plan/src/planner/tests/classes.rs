@@ -3,6 +3,7 @@
 use super::*;
 use crate::Action::{self, Create, Update};
 use crate::claims::LeavingObject;
+use crate::closing::ClosingStep;
 use Class::{Absent, EnsureExists, Ignored, Reconcile};
 
 /// What its manifest says of an object.
@@ -103,10 +104,7 @@ fn transitions() {
         let plan = installed(before, is_live).now(now).plan();
         let found = (
             plan.steps.first().map(|step| step.action),
-            plan.prune
-                .iter()
-                .flatten()
-                .any(|deletion| deletion.target.key == x()),
+            plan.deletions().any(|deletion| deletion.target.key == x()),
             plan.exact.objects.get(&x()).map(|item| item.object.state),
         );
         let row = format!("{before:?} -> {now:?}, there: {is_live}");
@@ -134,21 +132,12 @@ fn an_object_of_others() {
 #[test]
 fn what_is_held_is_kept_by_an_uninstallation_too() {
     let mut world = installed(Reconcile, true);
-    assert_eq!(
-        world
-            .plan_for(Some(false))
-            .unwrap()
-            .prune
-            .iter()
-            .flatten()
-            .count(),
-        1
-    );
+    assert_eq!(world.plan_for(Some(false)).unwrap().deletions().count(), 1);
     world
         .held
         .insert(x(), "its kind is not in the list".to_owned());
     let plan = world.plan_for(Some(false)).unwrap();
-    assert_eq!(plan.prune.iter().flatten().count(), 0);
+    assert_eq!(plan.deletions().count(), 0);
     assert_eq!(plan.retained, [x()]);
     assert_eq!(
         plan.warnings,
@@ -188,10 +177,10 @@ fn an_object_that_moves_is_not_deleted() {
     giver.claims.taken.insert(x(), other());
     for uninstall in [None, Some(false)] {
         let plan = giver.plan_for(uninstall).unwrap();
-        assert_eq!(plan.prune.iter().flatten().count(), 0);
+        assert_eq!(plan.deletions().count(), 0);
         assert!(!plan.exact.objects.contains_key(&x()));
         assert!(plan.union.objects.contains_key(&x()));
-        assert_eq!(plan.moving.len(), 1);
+        assert!(matches!(plan.closing[..], [ClosingStep::HandOver(_)]));
         assert!(!plan.is_empty());
     }
 

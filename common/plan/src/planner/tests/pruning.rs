@@ -1,13 +1,19 @@
 //! Recorded objects that are not wanted.
 
 use super::*;
+use crate::closing::ClosingStep;
 
 fn pruned(plan: &InstallationPlan) -> Vec<Vec<String>> {
-    let group = |group: &Vec<crate::Deletion>| {
-        let names = group.iter().map(|d| format!("{} {}", d.target.key, d.uid));
+    let group = |stage: &[ClosingStep]| {
+        let names = stage.iter().filter_map(|step| match step {
+            ClosingStep::Delete { deletion: d, .. } => Some(format!("{} {}", d.target.key, d.uid)),
+            _ => None,
+        });
         names.collect()
     };
-    plan.prune.iter().map(group).collect()
+    let mut groups: Vec<Vec<String>> = plan.stages().map(group).collect();
+    groups.retain(|group| !group.is_empty());
+    groups
 }
 
 fn names(keys: &[ObjectKey]) -> Vec<String> {
@@ -56,10 +62,10 @@ fn pruning() {
                 world = world.live(key(kind, "x"), owner, uid, 1);
             }
             let plan = world.plan_for(uninstall).unwrap();
-            let deleted = plan.prune.iter().flatten().next();
+            let deleted = plan.deletions().next();
             let mut found = vec![];
             found.extend(deleted.map(|deletion| format!("delete {}", deletion.uid)));
-            found.extend(plan.release.iter().map(|_| "release".to_owned()));
+            found.extend(plan.released().map(|_| "release".to_owned()));
             found.extend(plan.retained.iter().map(|_| "retain".to_owned()));
             found.extend(plan.warnings.iter().map(|_| "warn".to_owned()));
             if found.is_empty() {
@@ -225,16 +231,16 @@ fn empty_and_mostly_pruning_sets() {
                 "{error:?}"
             );
             world.wanted.allow_prune = share;
-            assert_eq!(world.plan().prune[0].len(), there - wanted);
+            assert_eq!(world.plan().deletions().count(), there - wanted);
         } else {
             assert_eq!(
-                plan.unwrap().prune[0].len(),
+                plan.unwrap().deletions().count(),
                 there - wanted,
                 "{there} {wanted}"
             );
         }
         let uninstall = world.plan_for(Some(false)).unwrap();
-        assert_eq!(uninstall.prune[0].len(), there, "asked for by name");
+        assert_eq!(uninstall.deletions().count(), there, "asked for by name");
     }
 }
 
@@ -266,7 +272,7 @@ fn moved_to_another_group() {
             .collect::<Vec<_>>(),
         [Action::Update]
     );
-    assert!(plan.prune.is_empty());
+    assert_eq!(plan.deletions().count(), 0);
     assert_eq!(
         plan.exact.objects.keys().collect::<Vec<_>>(),
         [&key("Deployment", "web")]
@@ -313,7 +319,7 @@ fn marks_and_controllers_keep_objects() {
                 assert_eq!(pruned(&plan), [["shop/ConfigMap x u1"]]);
                 continue;
             };
-            assert!(plan.prune.is_empty());
+            assert_eq!(plan.deletions().count(), 0);
             assert_eq!(
                 plan.warnings,
                 [format!("shop/ConfigMap x is retained: {why}")]

@@ -158,7 +158,7 @@ fn what_is_recorded_becomes_what_is_there() {
         assert_eq!(rebuilt.forgotten.is_empty(), expected.is_some(), "{what}");
         // Recorded until the operation has ended.
         assert!(plan.union.objects.contains_key(&map("a")), "{what}");
-        assert!(plan.steps.is_empty() && plan.prune.is_empty(), "{what}");
+        assert!(plan.steps.is_empty() && plan.closing.is_empty(), "{what}");
     }
 }
 
