@@ -3,7 +3,7 @@
 use std::process::{self, ExitCode};
 
 use addons_airgap::AirgapError;
-use addons_engine::{EngineError, Failure, Report};
+use addons_engine::{EngineError, Report};
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
 use addons_operation::error::{Category, ErrorKind, VerdictRefusal};

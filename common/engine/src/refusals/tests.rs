@@ -3,7 +3,6 @@ use std::sync::Arc;
 
 use addons_plan::closing::ClosingStep;
 use addons_plan::migration::Migration;
-use addons_plan::teardown::TeardownTurn;
 use addons_plan::{Deletion, Target};
 use common::api::names::InstallationName;
 use serde_json::{Value, json};

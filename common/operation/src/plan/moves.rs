@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use addons_plan::claims::{Claims, LeavingObject};
-use addons_plan::closing::ClosingStep;
 use addons_plan::inventory::Inventory;
 use common::api::installation::{AddonInstallation, ObjectState};
 use common::api::names::InstallationName;
