@@ -122,7 +122,7 @@ impl Authority {
     /// Reads an authority that was stored as PEM.
     ///
     /// # Errors
-    /// [`UnusableError`] if the texts are not the certificate and the key of one authority. The dates are not checked.
+    /// [`AuthorityError`] if the texts are not the certificate and the key of one authority. The dates are not checked.
     pub fn read(certificate_pem: &str, key_pem: &str) -> Result<Self, AuthorityError> {
         let certificate = parse(certificate_pem)?;
         let life = certificate_life(&certificate)?;
@@ -226,7 +226,7 @@ impl CertificateLife {
 /// Returns the time from the issue of an authority's certificate until it expires.
 ///
 /// # Errors
-/// [`UnusableError`] if it is not the certificate of an authority.
+/// [`AuthorityError`] if it is not the certificate of an authority.
 pub fn read_life(certificate_pem: &str) -> Result<CertificateLife, AuthorityError> {
     certificate_life(&parse(certificate_pem)?)
 }

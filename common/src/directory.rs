@@ -1,7 +1,7 @@
 //! A directory of manifests, as the addon-manager reads it: files become add-ons, and labels decide what happens to each object.
 //!
 //! Every file and folder at the top of the directory is one add-on. An unreadable file is a problem of its own add-on only, and an
-//! incomplete add-on deletes nothing: see [`Addon::holds`].
+//! incomplete add-on deletes nothing: see [`DirectoryEntry::reason_to_keep`].
 //!
 //! | module | what it decides |
 //! |---|---|
@@ -103,7 +103,7 @@ pub struct IgnoredObject {
 pub enum IgnoreReason {
     /// Its labels do not ask for it to be applied.
     Labels(class::UnmanagedReason),
-    /// Two manifests define it, see [`Problem::SameObject`].
+    /// Two manifests define it, see [`DirectoryProblem::SameObject`].
     SameObject,
 }
 

@@ -68,7 +68,7 @@ pub enum BoundsError {
 /// Checks that the values of an installation are not too large.
 ///
 /// # Errors
-/// [`Refused::Values`].
+/// [`BoundsError::Values`].
 pub fn check_values(text: &str) -> Result<(), BoundsError> {
     let bytes = text.len();
     match bytes > MAX_VALUES {
@@ -87,7 +87,7 @@ pub fn is_reserved(key: &str) -> bool {
 /// be valid JSON: reading it finds that out.
 ///
 /// # Errors
-/// [`Refused`].
+/// [`BoundsError`].
 pub fn check(text: &[u8], most: usize) -> Result<(), BoundsError> {
     let levels = scan(text)?;
     match levels > most {
@@ -179,7 +179,7 @@ fn is_key(text: &[u8], end: usize) -> bool {
 /// Reads an untrusted JSON text.
 ///
 /// # Errors
-/// The text has another type, or is refused with [`Refused`].
+/// The text has another type, or is refused with [`BoundsError`].
 pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
     let levels = scan(text).map_err(Error::custom)?;
     serde_json::from_slice(text).map_err(|error| add_depth(error, levels))
@@ -284,11 +284,11 @@ pub fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// The key at the root of an object that [`object`] reduced. Its value is the reason.
+/// The key at the root of an object that [`read_object`] reduced. Its value is the reason.
 const REDUCED: &str = "kubectl-addons.dev/unreadable";
 
 /// Reads an object of a list. If it cannot be read, reduces it to its kind and metadata, so that it does not seem to be deleted;
-/// [`reduced`] returns the reason.
+/// [`reduced_reason`] returns the reason.
 ///
 /// # Errors
 /// Its metadata cannot be read either.

@@ -62,7 +62,7 @@ pub enum NamespaceClusterError {
 /// may only write Secrets in the namespace does not have (semantics 6.2).
 ///
 /// # Errors
-/// [`StandingError`].
+/// [`NamespaceClusterError`].
 pub fn cluster_from_labels(
     namespace: &str,
     labels: &BTreeMap<String, String>,

@@ -151,7 +151,7 @@ pub type InstallationReports = Vec<(InstallationName, Report)>;
 /// Executes a plan as part of a longer operation with its own interruption.
 ///
 /// # Errors
-/// As [`carry_out`].
+/// As [`execute_confirmed`].
 pub async fn execute_until(
     session: &Session,
     plan: &Arc<Plan>,

@@ -104,7 +104,7 @@ pub fn exit_of_report(report: &Report) -> Exit {
     )
 }
 
-/// Returns the highest exit code of the objects except skipped ones. See [`of_skipped`].
+/// Returns the highest exit code of the objects except skipped ones. See [`exit_with_skipped`].
 pub fn exit_without_skipped(report: &Report) -> Exit {
     let not_ready = report.not_ready().map(|_| Exit::TimedOut);
     let failed = report
@@ -130,7 +130,7 @@ pub fn exit(exit: Exit) -> ! {
 
 #[cfg(test)]
 mod tests {
-    use addons_engine::{EndedStep, Fate, StepEnd};
+    use addons_engine::{EndedStep, Failure, Fate, StepEnd};
     use addons_operation::interruption::Interrupted;
     use addons_plan::readiness::{Readiness, ReadinessStatus};
     use anyhow::anyhow;

@@ -1,7 +1,7 @@
 //! The clusters of a command: several contexts of the kubeconfig, or the namespaces of one cluster that stand for others.
 //!
 //! Every cluster has its own session and runs the command. Changes happen in waves ([`rollout`]), and results of reading are merged into
-//! one table ([`Fleet::each`]). A failure on one cluster does not stop the others.
+//! one table ([`Fleet::read_each`]). A failure on one cluster does not stop the others.
 
 pub mod rollout;
 pub mod turn;

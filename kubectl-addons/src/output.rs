@@ -41,7 +41,7 @@ pub fn print_text(text: &str) {
     );
 }
 
-/// Prints data for programs, unchanged unless stdout is a terminal. See [`data`].
+/// Prints data for programs, unchanged unless stdout is a terminal. See [`print_text`].
 pub fn print_bytes(bytes: &[u8]) {
     if std::io::stdout().is_terminal() {
         print_text(&String::from_utf8_lossy(bytes));

@@ -37,7 +37,7 @@ pub enum ConfirmationError {
 /// Asks a question that only `y` confirms.
 ///
 /// # Errors
-/// [`Declined`].
+/// [`ConfirmationError`].
 pub fn confirm(question: &str) -> Result<(), ConfirmationError> {
     if !output::can_ask() {
         return Err(ConfirmationError::NoTerminal);
@@ -56,7 +56,7 @@ pub fn confirm(question: &str) -> Result<(), ConfirmationError> {
 /// Resolves an intent, and asks on a terminal for values that forms require and no layer has (semantics 9). Does not ask if other values
 /// are wrong, if there is no terminal, or with `--yes`: then the error names all problems.
 ///
-/// Those of [`Resolver::resolve`], or [`Declined`] if the input ended. Nothing was changed.
+/// Those of [`Resolver::resolve`], or [`ConfirmationError`] if the input ended. Nothing was changed.
 pub async fn resolve_with_prompt(
     resolver: &Resolver<'_>,
     intent: &Intent,

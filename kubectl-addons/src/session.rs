@@ -117,7 +117,7 @@ impl Session {
     /// Returns the cluster of the kubeconfig. The first call reads the kubeconfig; no call sends a request.
     ///
     /// # Errors
-    /// See [`settings::config`].
+    /// See [`settings::client_config`].
     pub async fn cluster(&self) -> Result<&Cluster> {
         Ok(self.ctx.cluster().await?)
     }

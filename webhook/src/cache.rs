@@ -1,6 +1,6 @@
 //! The facts for verdicts, kept current by watches.
 //!
-//! Reviews never wait for the watches: they use the last published [`Facts`]. Before the first complete set there are none, and while a
+//! Reviews never wait for the watches: they use the last published [`AdmissionFacts`]. Before the first complete set there are none, and while a
 //! watch is silent ([`Freshness`]) they are not trusted. No review gets a verdict then.
 
 use std::collections::BTreeMap;

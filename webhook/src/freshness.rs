@@ -45,7 +45,7 @@ impl WatchedKind {
 pub struct Freshness {
     begun: Instant,
     limit: Duration,
-    /// Milliseconds after `begun`, in the order of [`Watched::ALL`].
+    /// Milliseconds after `begun`, in the order of [`WatchedKind::ALL`].
     heard: [AtomicU64; 4],
 }
 

@@ -120,7 +120,7 @@ pub struct ResourceLabel {
 /// The label of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RefusalLabel {
-    /// [`crate::refusal::Refusal::reason`], `unreadable`, `panic`.
+    /// [`crate::refusal::ReviewRefusal::reason`], `unreadable`, `panic`.
     reason: &'static str,
 }
 

@@ -18,7 +18,7 @@
 //! | [`trust`] | who may do what to core add-ons and their guards, as a table |
 //! | [`verdict`] | problems, warnings, and the denial that combines them |
 //!
-//! Everything is a pure function of the request and [`Facts`]. The API server may send a request several times (retries, reinvocation,
+//! Everything is a pure function of the request and [`AdmissionFacts`]. The API server may send a request several times (retries, reinvocation,
 //! dry run) and gets the same answer each time.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]

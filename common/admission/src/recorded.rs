@@ -25,7 +25,7 @@ pub struct InstallationFacts {
     pub is_released: bool,
     /// Whether deletion has begun.
     pub is_being_deleted: bool,
-    /// For a core add-on, its [`state`].
+    /// For a core add-on, its [`object_state`].
     pub state: Option<(String, String)>,
     /// For a core add-on, its target namespace and the namespaces of its objects, as far as they are known.
     pub namespaces: BTreeSet<String>,

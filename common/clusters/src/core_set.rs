@@ -173,7 +173,7 @@ impl CoreSet {
     /// Builds the set from decisions.
     ///
     /// # Errors
-    /// [`Unknown::Condition`] for the first condition without a result; [`Unknown::Differ`].
+    /// [`UnknownCoreSet::Condition`] for the first condition without a result; [`UnknownCoreSet::Differ`].
     pub fn from_decisions(decisions: &[CoreAddonDecision]) -> Result<Self, UnknownCoreSet> {
         let mut set = Self::default();
         for decision in decisions {

@@ -138,7 +138,7 @@ pub(super) async fn list_metadata(
 /// `form`: whole objects or metadata only.
 ///
 /// # Errors
-/// As [`metadata`].
+/// As [`list_metadata`].
 pub(super) async fn list<T>(
     cluster: &Cluster,
     collection: Collection,

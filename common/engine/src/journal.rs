@@ -59,7 +59,7 @@ impl Journal {
         self.lock().clone_from(&plan.union);
     }
 
-    /// Records the answer to an apply ([`Inventory::applied`]). A Job that deletes itself gets its digest later ([`Journal::judged`]).
+    /// Records the answer to an apply ([`Inventory::record_applied`]). A Job that deletes itself gets its digest later ([`Journal::record_job_status`]).
     pub(super) fn record_applied(
         &self,
         plan: &InstallationPlan,

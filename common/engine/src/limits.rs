@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`LARGEST_ANSWER`], [`MAX_NODES`], [`MAX_ITEMS`] | one answer; one page of a list |
 //! | [`LARGEST_LIST`] | all pages of a list, by the memory they take |
-//! | [`FREE`] | answers that are received at the same time; of larger ones, one at a time |
+//! | [`LARGEST_SMALL_ANSWER`] | answers that are received at the same time; of larger ones, one at a time |
 
 use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
@@ -115,7 +115,7 @@ impl ServerLimits {
     /// Refuses an answer that would take too much memory when parsed; otherwise returns its size in memory.
     ///
     /// # Errors
-    /// [`TooMuch`].
+    /// [`LimitExceeded`].
     pub(super) fn check(&self, bytes: &[u8]) -> Result<usize, LimitExceeded> {
         let nodes = entrance::count_nodes(bytes, usize::MAX);
         match nodes > MAX_NODES {
@@ -127,7 +127,7 @@ impl ServerLimits {
     /// Adds the size of a page to that of the previous pages.
     ///
     /// # Errors
-    /// [`TooMuch::List`].
+    /// [`LimitExceeded::List`].
     pub(super) fn add_page(&self, taken: &mut usize, page: usize) -> Result<(), LimitExceeded> {
         *taken = taken.saturating_add(page.max(SMALLEST_PAGE));
         match *taken > LARGEST_LIST {

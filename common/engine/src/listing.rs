@@ -60,7 +60,7 @@ pub(super) async fn list_all<T: DeserializeOwned>(
     .await
 }
 
-/// Like [`all`] in a given form: whole objects, or their metadata.
+/// Like [`list_all`] in a given form: whole objects, or their metadata.
 pub(super) async fn list_all_as<T>(
     cluster: &Cluster,
     collection: &Collection,

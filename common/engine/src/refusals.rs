@@ -66,7 +66,7 @@ struct PlanCheck<'a> {
 }
 
 /// Adds to the plans of a command what the server refuses, what cannot be changed in place, and what cannot be checked. Uninstallations are
-/// checked on demand: [`of_removal`]. Returns the objects that are changed in place, each with the index of its plan.
+/// checked on demand: [`find_removal_refusals`]. Returns the objects that are changed in place, each with the index of its plan.
 ///
 /// # Errors
 /// The server cannot be reached.

@@ -101,7 +101,7 @@ struct CheckedKubeconfig {
 /// Returns which cluster a namespace of the home cluster stands for, with one GET.
 ///
 /// # Errors
-/// Those of the request; [`StandingError`].
+/// Those of the request; [`NamespaceClusterError`].
 pub async fn read_standing(
     home: &Cluster,
     namespace: &str,

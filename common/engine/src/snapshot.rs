@@ -225,7 +225,7 @@ pub(super) async fn read_one(
 }
 
 /// Reads all metadata of a collection, page by page; `None` if its version is not served, which says nothing about its objects
-/// ([`addressed`]). Starts again as often as the continue token expires (410): each page has its own timeout, and [`listing::page`] limits
+/// ([`addressed`]). Starts again as often as the continue token expires (410): each page has its own timeout, and [`listing::read_page`] limits
 /// all of them.
 pub(super) async fn read_all(
     cluster: &Cluster,

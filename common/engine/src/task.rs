@@ -28,7 +28,7 @@ pub struct ExecuteOptions {
     /// Take the lock over from a live holder.
     pub steal_lock: bool,
     /// Namespaces that an uninstallation leaves although it created them: another installation of the command is in them, and they are
-    /// removed after that ([`super::namespace::remove_left`]).
+    /// removed after that ([`super::namespace::remove_leftover`]).
     pub leave_namespaces: BTreeSet<String>,
     /// The choices that the plans were made with. They are recorded until the operation has ended as planned.
     pub choices: Choices,

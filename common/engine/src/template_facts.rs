@@ -53,7 +53,7 @@ pub enum OverlayError {
 }
 
 /// Reads facts about a cluster from its API, in seven concurrent requests (and one for the version if unknown): three ConfigMaps, the
-/// Services of kube-system, the ServiceCIDR, a few nodes, and the DaemonSets. [`Facts::of`] derives the facts from them.
+/// Services of kube-system, the ServiceCIDR, a few nodes, and the DaemonSets. [`TemplateFacts::from_objects`] derives the facts from them.
 ///
 /// Objects that do not exist, are not served, or may not be read are unknown.
 ///
@@ -139,7 +139,7 @@ pub async fn read_overlays(
 /// Reads the content of the ConfigMap alone: statements about a cluster that are visible to anyone who may list its core add-ons.
 ///
 /// # Errors
-/// As [`overlays`].
+/// As [`read_overlays`].
 pub async fn read_stated(cluster: &Cluster, namespace: &str) -> Result<FactOverlays, OverlayError> {
     let config_maps = Collection::from_names("v1", "ConfigMap", "configmaps", Some(namespace));
     let found = read_overlay(cluster.home(), &config_maps, |text| Some(text.into())).await?;

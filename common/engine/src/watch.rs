@@ -72,7 +72,7 @@ pub(super) async fn observe(
 }
 
 /// Reports to `see` that something in a large collection changed, by metadata alone; existing objects are not read. The first
-/// [`Seen::Listed`] means that no later change can be missed; another one means that changes may have been missed.
+/// [`Observation::Listed`] means that no later change can be missed; another one means that changes may have been missed.
 pub(super) async fn observe_changes(
     cluster: &Cluster,
     collection: &Collection,

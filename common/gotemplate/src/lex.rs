@@ -52,7 +52,7 @@ impl<'a> Lexer<'a> {
         self.trims
     }
 
-    /// Reads the next token. At the end, every call returns [`Kind::End`].
+    /// Reads the next token. At the end, every call returns [`TokenKind::End`].
     ///
     /// # Errors
     /// Characters that begin no token, or an unterminated action, comment or string.

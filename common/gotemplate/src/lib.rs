@@ -1,7 +1,7 @@
 //! Go's text/template with sprig's text functions.
 //!
 //! text → `lex` → tokens → `parse` → `tree` → `execute` with [`value`]s and [`function`]s → text. Functions, structs and
-//! data of a particular tool come from the caller: [`Options::functions`], [`value::Shape`].
+//! data of a particular tool come from the caller: [`TemplateOptions::functions`], [`value::StructType`].
 //!
 //! Existing engines are not used because they cannot change dicts (`set`), accept a missing `end`, or overflow the stack. Go's output is
 //! the reference: `tests/golden/templates/cases.jsonl` and `functions.jsonl` hold it.
@@ -66,7 +66,7 @@ pub struct TemplateOptions<'a> {
 /// Rendered files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedTemplates {
-    /// The text of all files, each followed by [`Options::separator`].
+    /// The text of all files, each followed by [`TemplateOptions::separator`].
     pub text: String,
     /// The actions that printed `<no value>`, in the order of execution.
     pub warnings: Vec<NoValueWarning>,
@@ -83,7 +83,7 @@ pub struct NoValueWarning {
     pub path: String,
 }
 
-/// Renders the files as if they were one template, each followed by [`Options::separator`]: variables of one file are still set in the next
+/// Renders the files as if they were one template, each followed by [`TemplateOptions::separator`]: variables of one file are still set in the next
 /// one, and a `{{-` at the start of a file trims the blank lines at the end of the previous separator. Nevertheless, each file must be a
 /// valid template by itself. If `data` is nil, all its fields are missing.
 ///

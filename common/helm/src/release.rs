@@ -1,6 +1,6 @@
 //! `template.helm.mode: release`: helm installs a release and keeps its own records.
 //!
-//! The caller holds the lock of the installation, so a pending release was left by a helm that has ended; [`Release::recover`] makes it
+//! The caller holds the lock of the installation, so a pending release was left by a helm that has ended; [`ReleaseClient::recover`] makes it
 //! usable again.
 
 mod record;

@@ -36,7 +36,7 @@ pub struct TemplateRequest<'a> {
     pub namespace: &'a str,
     /// The merged values, including those of the chart. A default that a later layer removed stays removed.
     pub values: &'a Value,
-    /// Assignments of those values that must stay whole numbers, as `--set` takes them ([`common::values::set::whole_numbers`]).
+    /// Assignments of those values that must stay whole numbers, as `--set` takes them ([`common::values::set::whole_number_assignments`]).
     pub whole_numbers: &'a [String],
     /// Hides values of Secrets in errors.
     pub mask: &'a SecretMask,
@@ -54,7 +54,7 @@ pub struct TemplateRequest<'a> {
     pub lookup: Option<&'a Lookup<'a>>,
 }
 
-/// Renders a chart: an archive, or a folder with all its dependencies ([`super::dependencies::complete`]).
+/// Renders a chart: an archive, or a folder with all its dependencies ([`super::dependencies::complete_chart`]).
 ///
 /// # Errors
 /// The package is not a chart or is a library chart; or helm does not end, prints more than [`MAX_OUTPUT`], or fails, with its own message.

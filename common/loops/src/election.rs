@@ -5,7 +5,7 @@
 //! it, counted from when it sent its last answered write. Its operations in progress are fenced by the locks of the records (semantics
 //! 13.2).
 //!
-//! Candidates may differ in what they would lead with: see [`Revision`]. A candidate whose revision is not the newest stops, and leaves
+//! Candidates may differ in what they would lead with: see [`LeaderRevision`]. A candidate whose revision is not the newest stops, and leaves
 //! the Lease to the others for a while (semantics 21.6).
 
 mod follow;

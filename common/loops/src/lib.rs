@@ -21,7 +21,7 @@
 //! | `rights` | whose rights are used |
 //!
 //! Nothing here decides what is due or writes objects: the operations of `addons-operation` do that. Nothing here prints: the caller
-//! provides the texts ([`installation::Words`]) and receives an [`Outcome`] for each installation.
+//! provides the texts ([`installation::ReconcileTexts`]) and receives an [`ReconcileOutcome`] for each installation.
 
 pub mod attempts;
 mod compatibility;

@@ -173,10 +173,10 @@ pub(crate) struct ChartRenderings {
     pub(crate) crds: Vec<TextSection>,
 }
 
-/// As [`text`], with `lookup` of live objects that the installation owns, and rendered twice if templates generate something at random.
+/// As [`render_text`], with `lookup` of live objects that the installation owns, and rendered twice if templates generate something at random.
 ///
 /// # Errors
-/// As [`text`]; an object cannot be read.
+/// As [`render_text`]; an object cannot be read.
 pub(crate) async fn render_with_lookup(
     ctx: &Context,
     resolved: &Resolved,
@@ -271,7 +271,7 @@ fn is_archive(file: &PackagedFile) -> bool {
 /// Renders a chart that helm itself will install, without the live objects that its templates may look up.
 ///
 /// # Errors
-/// As [`text`].
+/// As [`render_text`].
 pub(crate) async fn render_for_release(
     ctx: &Context,
     resolved: &Resolved,

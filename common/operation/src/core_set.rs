@@ -80,7 +80,7 @@ impl CoreSetTexts {
     /// Returns the waves in which a change reaches the clusters.
     ///
     /// # Errors
-    /// [`Unknown::Malformed`].
+    /// [`UnknownCoreSet::Malformed`].
     pub fn rollout(&self) -> Result<CoreRollout, UnknownCoreSet> {
         read_rollout(self.rollout.as_deref())
     }

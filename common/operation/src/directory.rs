@@ -20,7 +20,7 @@ use common::catalogue::{CatalogueEntry, Origin};
 use common::directory::gone::{RemovedInstallations, find_removed};
 use common::directory::{DirectoryEntry, IgnoreReason, NAMESPACE};
 
-use self::found::{DirectorySync, Found};
+use self::found::{DirectorySync, DirectorySyncAddon};
 use crate::error::{DirectorySyncError, OperationError};
 use crate::event::Finding;
 use crate::inputs::{Inputs, RenderData};
@@ -128,7 +128,7 @@ impl Resolver<'_> {
         resolved.wanted.spec.reconcile = ReconcilePolicy::Ensure;
         // The addon-manager usually installed what is in the directory.
         resolved.adopts = true;
-        resolved.directory_addon = Some(Arc::new(Found {
+        resolved.directory_addon = Some(Arc::new(DirectorySyncAddon {
             addon: addon.clone(),
             sync: Arc::clone(sync),
             superseded,

@@ -54,7 +54,7 @@ pub use resolve::{
 /// An error of other code.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why an operation, or one installation in it, was given up. Nothing was written, unless the error is in an [`crate::Outcome`].
+/// Why an operation, or one installation in it, was given up. Nothing was written, unless the error is in an [`crate::InstallationOutcome`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationError {

@@ -346,7 +346,7 @@ fn verify_hash(
     }
 }
 
-/// As [`hash`], for a chart with its dependencies. The hash of its folder alone does not cover them.
+/// As [`verify_hash`], for a chart with its dependencies. The hash of its folder alone does not cover them.
 fn verify_hash_with_dependencies(
     resolved: &Resolved,
     folder: &Package,

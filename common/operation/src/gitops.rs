@@ -13,7 +13,7 @@ use crate::stage::FailedInstallation;
 /// Refuses to delete a record that a sync creates again. A record that is already being deleted is not refused.
 ///
 /// # Errors
-/// [`InGit::Created`].
+/// [`ManagedInGit::Created`].
 pub(crate) fn check_deletion(record: &AddonInstallation) -> Result<(), ManagedInGit> {
     let owner =
         GitOpsOwner::from_record(record).filter(|_| record.metadata.deletion_timestamp.is_none());

@@ -70,7 +70,7 @@ pub async fn read_offered(ctx: &Context) -> Result<Option<OfferedCatalogues<'_>>
     }))
 }
 
-/// Judges an installation by its record, its objects and the offer of the catalogues: [`standing::standing`].
+/// Judges an installation by its record, its objects and the offer of the catalogues: [`standing::assess_standing`].
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -352,7 +352,7 @@ fn inventory(record: &AddonInstallation) -> Inventory {
     Inventory::from_status(record.status.as_ref())
 }
 
-/// Returns the owner hash of a record, the key of [`troubles`].
+/// Returns the owner hash of a record, the key of [`find_troubles`].
 pub fn owner_of(record: &AddonInstallation) -> String {
     let name = name_of(record);
     owner_hash(&name.namespace, &name.name)

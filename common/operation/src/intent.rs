@@ -103,7 +103,7 @@ pub enum Edit {
     Merge(Value),
     /// Apply assignments `PATH=VALUE`, in their order.
     Set(Vec<Assignment>),
-    /// Apply assignments to one of several add-ons, by the name that the user typed: [`Edits::of`].
+    /// Apply assignments to one of several add-ons, by the name that the user typed: [`Edits::for_name`].
     SetOf(String, Vec<Assignment>),
     /// Remove values, so that the layers below apply again.
     Unset(Vec<ValueRemoval>),

@@ -3,7 +3,7 @@
 //!
 //! | what | where it runs | bound |
 //! |---|---|---|
-//! | templates, and the parsing of what a package renders to ([`objects::render`]) | this program, with [`ARGUMENT`] | [`MEMORY`], no environment, no network that it would use |
+//! | templates, and the parsing of what a package renders to ([`objects::render_objects`]) | this program, with [`ARGUMENT`] | [`MEMORY`], no environment, no network that it would use |
 //! | an index ([`location::parse_any`]) | the same | the same |
 //! | charts | helm, which has a folder of its own as its home | [`MEMORY`]; no network to render |
 
@@ -130,7 +130,7 @@ impl Jail {
         slots.acquire().await.ok()
     }
 
-    /// Runs [`objects::render`] in a separate process.
+    /// Runs [`objects::render_objects`] in a separate process.
     ///
     /// # Errors
     /// [`JailError`]; errors of the rendering as text.

@@ -6,12 +6,12 @@
 //! | fetch | [`fetch::fetch`] | verified packages of what is due: [`fetch::Fetched`] |
 //! | render | [`render::render`] | objects: [`render::Rendered`] |
 //! | plan | [`plan::plan`], [`plan::plan_uninstall`] | one [`Plan`] for the whole command |
-//! | execute | [`execute::execute`] | an [`Outcome`] with a report for each installation |
+//! | execute | [`execute::execute`] | an [`InstallationOutcome`] with a report for each installation |
 //!
 //! [`Resolver::plan`] does fetch, render and plan at once. Inputs are explicit: a [`Context`] (the cluster, its sources, helm), an
-//! [`Intent`] and [`Choices`]. Outputs are values: the stages, [`Event`]s while they run, [`Finding`]s, and questions
-//! ([`verdict::Questions`]) in the refusal of an installation that lacks required values: the caller resolves again with the
-//! [`resolve::Answers`]. One failing add-on is a result ([`stage::Failed`]); a caller that wants all or nothing calls [`Resolution::whole`]
+//! [`Intent`] and [`Choices`]. Outputs are values: the stages, [`OperationEvent`]s while they run, [`Finding`]s, and questions
+//! ([`error::Questions`]) in the refusal of an installation that lacks required values: the caller resolves again with the
+//! [`resolve::Answers`]. One failing add-on is a result ([`stage::FailedInstallation`]); a caller that wants all or nothing calls [`Resolution::whole`]
 //! and [`Plan::whole`].
 //!
 //! Nothing here prints, asks, reads the environment or knows flags.

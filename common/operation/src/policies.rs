@@ -73,7 +73,7 @@ pub(crate) async fn separate_allowed(
 }
 
 /// Refuses an installation that is not allowed whatever its content, before a forbidden host is contacted. Warnings, and missing rights to
-/// read policies, are left to [`judge`].
+/// read policies, are left to [`separate_allowed`].
 ///
 /// # Errors
 /// The policies refuse, or cannot be read.
@@ -84,11 +84,11 @@ pub(crate) async fn check_before_fetch(
     check_without_content(ctx, resolved, |_| true).await
 }
 
-/// As [`before_fetch`], if only the content says whether the installation is due: what is installed may stay, but a forbidden host is not
+/// As [`check_before_fetch`], if only the content says whether the installation is due: what is installed may stay, but a forbidden host is not
 /// contacted.
 ///
 /// # Errors
-/// Those of [`before_fetch`].
+/// Those of [`check_before_fetch`].
 pub(crate) async fn check_host(ctx: &Context, resolved: &Resolved) -> Result<(), OperationError> {
     if resolved.entry.version.source.inline.is_some() {
         return Ok(());
@@ -118,7 +118,7 @@ async fn check_without_content(
 /// allowed to, and may be repaired.
 ///
 /// # Errors
-/// Those of [`before_fetch`].
+/// Those of [`check_before_fetch`].
 pub(crate) async fn check_index(
     ctx: &Context,
     installation: &AddonInstallation,

@@ -25,10 +25,10 @@ impl<'a> Resolver<'a> {
         Self::read(ctx, Offer::Catalogues).await
     }
 
-    /// As [`Resolver::of_records`], for records of the namespace of the command that were already read.
+    /// As [`Resolver::for_records`], for records of the namespace of the command that were already read.
     ///
     /// # Errors
-    /// As [`Resolver::of_records`].
+    /// As [`Resolver::for_records`].
     pub async fn for_known_records(
         ctx: &'a Context,
         all: Vec<AddonInstallation>,

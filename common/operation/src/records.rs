@@ -119,7 +119,7 @@ impl Records {
         all.filter(move |record| is_selected(record, namespace, &self.local))
     }
 
-    /// As [`Records::within`], and drops the other records.
+    /// As [`Records::in_namespace`], and drops the other records.
     #[must_use]
     pub fn into_namespace(self, namespace: Option<&str>) -> Vec<AddonInstallation> {
         let Self { mut all, local, .. } = self;

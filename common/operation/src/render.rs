@@ -47,13 +47,13 @@ pub struct Rendered {
     pub manifest_hash: String,
     /// The commit, image digest or chart version.
     pub resolved: Option<String>,
-    /// See [`Verified::signature`].
+    /// See [`VerifiedPackage::signature`].
     pub signature: Option<Signature>,
     /// Where the package was read.
     pub location: String,
     /// The names of the definitions in `crds/` of its charts.
     pub definitions: BTreeSet<String>,
-    /// Resting hooks as the manifests name them: [`addons_render::hooks::Kept::resting`].
+    /// Resting hooks as the manifests name them: [`addons_render::hooks::HookSelection::resting`].
     pub resting: Vec<ObjectKey>,
     /// What the user should know.
     pub warnings: Vec<String>,

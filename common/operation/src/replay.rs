@@ -27,7 +27,7 @@ use crate::verdict;
 /// Returns the plan of a file as it is made now. `wait_for_types`: see [`Choices::wait_for_types`].
 ///
 /// # Errors
-/// [`Moved`] with every difference; the errors of the server.
+/// [`PlanOutdated`] with every difference; the errors of the server.
 pub async fn replay(
     ctx: &Context,
     file: &PlanFile,

@@ -25,7 +25,7 @@ use common::registry::{Registry, RegistryNameError};
 use kube::ResourceExt as _;
 use serde_json::json;
 
-use crate::directory::found::Found;
+use crate::directory::found::DirectorySyncAddon;
 use crate::error::OperationError;
 use crate::intent::Edits;
 use crate::kops::record::KopsState;
@@ -52,7 +52,7 @@ pub struct Resolved {
     /// Whether this command adopts what another tool installed, which is rendered as an upgrade.
     pub takes_over: bool,
     /// Its objects, if it comes from a directory.
-    pub directory_addon: Option<Arc<Found>>,
+    pub directory_addon: Option<Arc<DirectorySyncAddon>>,
     /// The paths of its spec that the caller changes, without those that get defaults.
     pub edits: Vec<Vec<String>>,
     /// The revision that it is rolled back to.

@@ -93,7 +93,7 @@ pub fn is_set(bytes: &[u8]) -> bool {
 /// Reads the installations in a file, for a namespace. A document is one installation, or a List of them.
 ///
 /// # Errors
-/// [`SetError`], if any installation cannot be read.
+/// [`SetFileError`], if any installation cannot be read.
 pub fn read_set(
     bytes: &[u8],
     file: &str,

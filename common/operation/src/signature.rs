@@ -125,7 +125,7 @@ pub fn unsignable_field(source: &Source) -> Option<&'static str> {
 /// Verifies content in a registry: `HOST/PATH:TAG` or `HOST/PATH@sha256:…`.
 ///
 /// # Errors
-/// [`ReferenceError`].
+/// [`VerifyReferenceError`].
 pub async fn verify_reference(
     ctx: &Context,
     reference: &str,

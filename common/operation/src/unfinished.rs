@@ -14,7 +14,7 @@ use crate::records::name_of;
 /// failure means that the installation is wanted.
 ///
 /// # Errors
-/// [`Unfinished`]; [`EngineError::Locked`] while the client that does it is at work.
+/// [`UnfinishedOperation`]; [`EngineError::Locked`] while the client that does it is at work.
 pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), OperationError> {
     let Some((operation, target)) = unended_operation(record) else {
         return Ok(());

@@ -188,7 +188,7 @@ fn denying_policies(verdict: &Verdict) -> Vec<String> {
 /// Returns the denial of a verdict as an error, and reports its warnings as findings.
 ///
 /// # Errors
-/// [`Refused`].
+/// [`VerdictRefusal`].
 pub fn conclude(ctx: &Context, what: &str, verdict: &Verdict) -> Result<(), VerdictRefusal> {
     for warning in &verdict.warnings {
         ctx.report_finding(Finding::Verdict(warning.clone()));

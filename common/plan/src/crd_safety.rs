@@ -1,6 +1,6 @@
 //! The effect of a changed CustomResourceDefinition on the live objects of its kind.
 //!
-//! [`Comparison::of`] compares the definitions, [`Scan`] checks live objects against the changes, and [`Breakage`] is the result. Similar
+//! [`CrdComparison::new`] compares the definitions, [`ObjectScan`] checks live objects against the changes, and [`Breakage`] is the result. Similar
 //! tools (carvel kapp's CRDUpgradeSafety, kubernetes-sigs/crdify) refuse by the schemas alone: a removed field that no object sets, a
 //! dropped pattern, any changed text. Here a change is refused only if it breaks a live object. Fields that a controller writes again
 //! (`status`, if it is a subresource) are ignored, and rules that cannot be checked here (CEL) are warnings.
@@ -205,7 +205,7 @@ impl SchemaChange {
         )
     }
 
-    /// Whether the change breaks an object that was read in [`Change::version`].
+    /// Whether the change breaks an object that was read in [`SchemaChange::version`].
     #[must_use]
     pub fn breaks(&self, object: &Value) -> bool {
         match &self.what {

@@ -2,11 +2,11 @@
 //!
 //! Server-side apply removes fields that the installation owns and no longer sets, and nothing else. Four kinds of fields would otherwise
 //! stay, or be refused for reasons outside the manifest (semantics 12.7):
-//! - [`Leftover`]: the other member of a union, the other name of a field, a default that followed from a former value. No manager owns it,
+//! - [`LeftoverField`]: the other member of a union, the other name of a field, a default that followed from a former value. No manager owns it,
 //!   or one that cannot keep it. It is claimed before the apply, which then drops it.
-//! - [`Kept`]: fields that may only grow, that a platform appends to, or replicas that were scaled to zero. They keep their live value.
+//! - [`KeptField`]: fields that may only grow, that a platform appends to, or replicas that were scaled to zero. They keep their live value.
 //! - [`FixedField`]: a field that the server silently restores, as if it were immutable.
-//! - [`StillThere`]: a field that the installation owned and that another manager owns as well ([`still_there`]). It is only reported.
+//! - [`CoOwnedField`]: a field that the installation owned and that another manager owns as well ([`find_co_owned_fields`]). It is only reported.
 //!
 //! The sources are the types, defaults and validation of Kubernetes 1.36; each rule names its source.
 

@@ -15,7 +15,7 @@ use common::manifest::key::ObjectKey;
 const KOPS_PREFIX: &str = "addons.k8s.io/";
 /// Annotation of `kubectl apply`: the manifest that it last applied.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Annotation that Helm sets on the objects of a release: its name. [`release`] reads it together with the namespace.
+/// Annotation that Helm sets on the objects of a release: its name. [`read_helm_release`] reads it together with the namespace.
 pub const HELM_NAME: &str = "meta.helm.sh/release-name";
 /// Annotation that Helm sets on the objects of a release: its namespace.
 pub const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";

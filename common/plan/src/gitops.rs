@@ -125,7 +125,7 @@ impl fmt::Display for GitOpsReconciler {
     }
 }
 
-/// A [`Reconciler`] that exists, or that may not be read.
+/// A [`GitOpsReconciler`] that exists, or that may not be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LiveReconciler {
     /// The object, as the marks name it.
@@ -183,7 +183,7 @@ enum OwnedFields {
     Applied(Value),
 }
 
-/// Reduces the managedFields of a record to the managers that set its spec, with fields only for those that [`Owner::of`] needs: for a
+/// Reduces the managedFields of a record to the managers that set its spec, with fields only for those that [`GitOpsOwner::from_record`] needs: for a
 /// thousand records, the rest takes megabytes.
 pub fn keep_spec_writers(managers: &mut Vec<ManagedFieldsEntry>) {
     managers.retain(|entry| {
@@ -271,7 +271,7 @@ pub fn diff_specs(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> V
     found
 }
 
-/// Like [`edits`], but lists each value under its own path, even if a whole map was added or removed.
+/// Like [`diff_specs`], but lists each value under its own path, even if a whole map was added or removed.
 #[must_use]
 pub fn diff_specs_by_value(
     from: &AddonInstallationSpec,

@@ -117,7 +117,7 @@ impl StoredRevision {
     /// Returns the data to store, without the entry if it would be too large.
     ///
     /// # Errors
-    /// [`TooLarge`] if it is too large even without the entry.
+    /// [`RevisionTooLarge`] if it is too large even without the entry.
     pub fn to_data(&self) -> Result<Value, RevisionTooLarge> {
         let whole = json!(self);
         if json_size(&whole) <= LARGEST {
@@ -346,7 +346,7 @@ fn content_key(installed: &Installed) -> (&str, &str, &str) {
     (version, id, manifest_hash)
 }
 
-/// Selects the oldest revisions to delete if there are more than [`KEPT`], except for the newest one that succeeded. `revisions` are newest
+/// Selects the oldest revisions to delete if there are more than [`MAX_REVISIONS`], except for the newest one that succeeded. `revisions` are newest
 /// first, each with whether it succeeded.
 #[must_use]
 pub fn select_surplus<T>(revisions: Vec<(T, bool)>) -> Vec<T> {

@@ -1,7 +1,7 @@
 //! The inventory: all objects of an installation, each with its state, uid and digests (semantics 13.4).
 //!
 //! Invariants: the union of the old and the new inventory is recorded before the first write, the exact inventory after the last. In
-//! between, the recorded inventory is the union, updated with each answer of the server ([`Inventory::applied`], [`Inventory::remove`]).
+//! between, the recorded inventory is the union, updated with each answer of the server ([`Inventory::record_applied`], [`Inventory::remove`]).
 //! [`Inventory::close`] reduces it to the exact inventory.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,7 +136,7 @@ impl Inventory {
     /// enough to delete them, and an object that is needed again is applied again.
     ///
     /// # Errors
-    /// [`TooLarge`] if it still does not fit.
+    /// [`InventoryTooLarge`] if it still does not fit.
     pub fn fit_budget(mut self, exact: &Self) -> Result<Self, InventoryTooLarge> {
         if self.check_budget().is_ok() {
             return Ok(self);
@@ -160,7 +160,7 @@ impl Inventory {
     /// Refuses an inventory that will not fit once every planned object exists.
     ///
     /// # Errors
-    /// [`TooLarge`], with the counts.
+    /// [`InventoryTooLarge`], with the counts.
     pub fn check_budget(&self) -> Result<(), InventoryTooLarge> {
         // The bytes that a planned object will grow by: uid, digest, and fields or resourceVersion with their JSON names, minus its state.
         const PLANNED_LACKS: usize = 88;

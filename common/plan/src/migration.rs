@@ -6,7 +6,7 @@
 //! alone, so the next run can continue: [`ANNOTATION_MIGRATING`] on the transitional CRD records that the migration was begun and need not
 //! be accepted again.
 //!
-//! A stored version that the live CRD no longer has ([`lost`]) is removed from the status before anything is applied.
+//! A stored version that the live CRD no longer has ([`find_lost_versions`]) is removed from the status before anything is applied.
 
 use std::fmt;
 use std::sync::Arc;

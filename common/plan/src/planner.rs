@@ -96,7 +96,7 @@ pub struct WantedObjects<'a> {
     /// What happens to edits between versions.
     pub reconcile: ReconcilePolicy,
     /// Whether the entry or the values changed, a repair was asked for, or an operation was interrupted: then edits are
-    /// reverted and Secrets are applied, also with [`Reconcile::Once`] (semantics 12).
+    /// reverted and Secrets are applied, also with [`ReconcilePolicy::Once`] (semantics 12).
     pub due: bool,
     /// How much of a larger set may be pruned.
     pub allow_prune: PruneLimit,

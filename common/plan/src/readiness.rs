@@ -5,7 +5,7 @@
 //! needs a backend, `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod security) is a failure, generations are also read
 //! from strings, a custom resource may have no status for a moment. There is no clock here: the caller handles time-outs.
 //!
-//! Facts about other objects are in the [`Context`]; without them, an object is assessed by itself.
+//! Facts about other objects are in the [`ReadinessContext`]; without them, an object is assessed by itself.
 //!
 //! Some rules are less strict than those of other tools, because waiting would block whole clusters for ever: a `LoadBalancer` Service
 //! without an address is Current, as in kstatus, and its message says so (many clusters have nothing that would assign one); an Ingress is
@@ -104,14 +104,14 @@ pub struct ReadinessContext<'a> {
     pub endpoints: Option<&'a ReadyEndpoints>,
 }
 
-/// A part of the [`Context`] that the readiness of an object depends on.
+/// A part of the [`ReadinessContext`] that the readiness of an object depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContextNeed {
-    /// [`Context::has_status`].
+    /// [`ReadinessContext::has_status`].
     HasStatus,
-    /// [`Context::classes`].
+    /// [`ReadinessContext::classes`].
     Classes,
-    /// [`Context::endpoints`] in the [`called_namespaces`].
+    /// [`ReadinessContext::endpoints`] in the [`called_namespaces`].
     Endpoints,
 }
 

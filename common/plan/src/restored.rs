@@ -68,7 +68,7 @@ impl RecordCoverage {
         }
     }
 
-    /// Like [`Memory::of`], for an operation that applies objects: a record whose client was killed before its first operation is continued
+    /// Like [`RecordCoverage::from_record`], for an operation that applies objects: a record whose client was killed before its first operation is continued
     /// (semantics 13.10).
     #[must_use]
     pub fn for_install(record: Option<&AddonInstallation>) -> Self {
@@ -129,7 +129,7 @@ pub fn find_outdated(
     compare_writes(installation, memory, written)
 }
 
-/// Like [`older`], for objects that are known to belong to the installation, each with the time when its field manager last wrote it.
+/// Like [`find_outdated`], for objects that are known to belong to the installation, each with the time when its field manager last wrote it.
 #[must_use]
 pub fn compare_writes<'a>(
     installation: &InstallationName,

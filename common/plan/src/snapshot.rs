@@ -37,7 +37,7 @@ pub struct LiveObject {
     pub managed_by: Option<String>,
     /// The Helm release or kapp application that its marks name, whoever owns it now.
     pub former: Option<FormerMark>,
-    /// The live Argo CD or Flux object that applies it. Only looked up for objects in [`Reads::adoptable`].
+    /// The live Argo CD or Flux object that applies it. Only looked up for objects in [`SnapshotRequest::adoptable`].
     pub reconciled_by: Option<LiveReconciler>,
     /// The mark that forbids its deletion, as written ([`super::prune::keep::mark`]).
     pub keep: Option<String>,
@@ -105,7 +105,7 @@ pub struct SnapshotRequest {
     pub owner: Option<String>,
     /// Recorded CRDs and namespaces that the plan may delete. Their contents, which would be deleted with them, have to be looked up.
     pub deletable: BTreeSet<ObjectKey>,
-    /// Owner labels whose objects do not prevent the deletion of [`Reads::deletable`]: those of this installation, and of others that the
+    /// Owner labels whose objects do not prevent the deletion of [`SnapshotRequest::deletable`]: those of this installation, and of others that the
     /// same command uninstalls.
     pub leaving: BTreeSet<String>,
 }
@@ -149,7 +149,7 @@ impl Inhabitants {
 pub struct Snapshot {
     /// Those that exist.
     pub live: BTreeMap<ObjectKey, LiveObject>,
-    /// Objects with the label [`Reads::owner`] that are neither desired nor recorded.
+    /// Objects with the label [`SnapshotRequest::owner`] that are neither desired nor recorded.
     pub unrequested: BTreeMap<ObjectKey, LiveObject>,
     /// Recorded objects that could not be read, and why. They may or may not exist.
     pub unreadable: BTreeMap<ObjectKey, String>,
@@ -157,8 +157,8 @@ pub struct Snapshot {
     pub namespaces: BTreeSet<String>,
     /// Groups and kinds that the cluster does not serve.
     pub unserved: BTreeMap<(String, String), UnservedKind>,
-    /// The controller that scales each of [`Reads::replicas`]. Their replicas yield to it, whatever the installation says (semantics 12.9).
+    /// The controller that scales each of [`SnapshotRequest::replicas`]. Their replicas yield to it, whatever the installation says (semantics 12.9).
     pub autoscalers: BTreeMap<ObjectKey, String>,
-    /// The contents of those of [`Reads::deletable`] that exist.
+    /// The contents of those of [`SnapshotRequest::deletable`] that exist.
     pub inhabited: BTreeMap<ObjectKey, Inhabitants>,
 }

@@ -1,7 +1,7 @@
 //! How an installation stands: one state and its reason, from its record and its live objects (semantics 17.6).
 //!
 //! `list`, `status`, `upgrade`, `doctor`, the waves of `--clusters` and those of the core set share this judgement. It reads nothing from
-//! the cluster: all input is in [`Facts`]. If the state is unknown, it is [`Word::Unknown`], and never broken or deleted.
+//! the cluster: all input is in [`StandingFacts`]. If the state is unknown, it is [`StandingState::Unknown`], and never broken or deleted.
 
 mod failed;
 mod interrupted;
@@ -144,7 +144,7 @@ pub fn assess_standing(record: &AddonInstallation, facts: &StandingFacts<'_>) ->
     }
 }
 
-/// Like [`standing`], for a record of this cluster without a running operation. `failed` is the last operation, if it failed.
+/// Like [`assess_standing`], for a record of this cluster without a running operation. `failed` is the last operation, if it failed.
 fn assess_idle(
     record: &AddonInstallation,
     facts: &StandingFacts<'_>,

@@ -1,7 +1,7 @@
 //! The data of templates: facts of a cluster, in the shape and with the field names of KKP's add-on data.
 //!
-//! The data has three layers, and later ones win by RFC 7386: the facts from the API ([`Facts`]), then the ConfigMap and then the Secret
-//! `addon-template-data` beside the installation ([`Overlays`]). `.Variables` contains only the values of the installation. Unknown fields
+//! The data has three layers, and later ones win by RFC 7386: the facts from the API ([`TemplateFacts`]), then the ConfigMap and then the Secret
+//! `addon-template-data` beside the installation ([`FactOverlays`]). `.Variables` contains only the values of the installation. Unknown fields
 //! have the zero value of their Go type, as in KKP's own structs, so that templates written for KKP find every field.
 
 mod kubeadm;

@@ -83,7 +83,7 @@ pub struct RenderedObjects {
     pub manifests: Vec<Manifest>,
     /// Fields that are generated at random.
     pub random: RandomFields,
-    /// Hooks that a repair leaves out: [`hooks::Kept::resting`].
+    /// Hooks that a repair leaves out: [`hooks::HookSelection::resting`].
     pub resting: Vec<ObjectKey>,
     /// Names of the definitions in `crds/`.
     pub definitions: BTreeSet<String>,
@@ -200,7 +200,7 @@ fn definition_names(crds: &[TextSection]) -> BTreeSet<String> {
     definitions.map(|key| key.name).collect()
 }
 
-/// The result of [`render`] in the form in which it is written.
+/// The result of [`render_objects`] in the form in which it is written.
 #[derive(Serialize)]
 struct WrittenObjects<'a> {
     error: Option<String>,
@@ -218,7 +218,7 @@ struct WrittenManifest<'a> {
     place: &'a FilePosition,
 }
 
-/// The result of [`render`] in the form in which it is read. Each object is parsed by itself, because it may nest as deep as any text.
+/// The result of [`render_objects`] in the form in which it is read. Each object is parsed by itself, because it may nest as deep as any text.
 #[derive(Deserialize)]
 struct ReadObjects<'a> {
     error: Option<String>,
@@ -238,7 +238,7 @@ struct ReadManifest<'a> {
     place: FilePosition,
 }
 
-/// Serializes the result of [`render`].
+/// Serializes the result of [`render_objects`].
 ///
 /// # Errors
 /// An object cannot be written as JSON.

@@ -184,7 +184,7 @@ impl Package {
     /// Deserializes the bytes of [`Package::to_bytes`].
     ///
     /// # Errors
-    /// The bytes are not a package, or [`Package::folder`] refuses the files.
+    /// The bytes are not a package, or [`Package::from_folder`] refuses the files.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PackageError> {
         let (kind, mut rest) = bytes.split_first().ok_or(PackageError::Malformed)?;
         let mut files = Vec::new();

@@ -232,7 +232,7 @@ impl RenderedText {
         Ok(parsed)
     }
 
-    /// Returns all reasons why [`Text::objects`] would fail.
+    /// Returns all reasons why [`RenderedText::parse_objects`] would fail.
     #[must_use]
     pub fn find_mistakes(&self, location: &str, options: &ManifestOptions) -> Vec<ManifestError> {
         let names = self.file_names(location);

@@ -120,7 +120,7 @@ impl<'a> RegistryClient<'a> {
     /// header.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn digest(&mut self, tag: &str) -> Result<String, RegistryAccessError> {
         let location = self.location(tag);
         let path = format!("manifests/{tag}");
@@ -138,7 +138,7 @@ impl<'a> RegistryClient<'a> {
     /// image.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn image(&mut self, name: &str) -> Result<ResolvedImage, RegistryAccessError> {
         let (named, first) = self.manifest(name).await?;
         let location = self.location(name);
@@ -171,7 +171,7 @@ impl<'a> RegistryClient<'a> {
     /// one request.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn blob(
         &mut self,
         descriptor: &BlobDescriptor,
@@ -185,7 +185,7 @@ impl<'a> RegistryClient<'a> {
     /// Opens a blob by its digest. With `keeps`, it is stored in the cache.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn content(
         &mut self,
         digest: &str,
@@ -211,7 +211,7 @@ impl<'a> RegistryClient<'a> {
     /// Requests all tags in the order of the registry, with one request per page.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn tags(&mut self) -> Result<Vec<String>, RegistryAccessError> {
         let location = repository(&self.reference);
         let wrong = |why| RegistryAccessError::List {
@@ -253,7 +253,7 @@ impl<'a> RegistryClient<'a> {
     /// under the same condition as a blob.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn manifest_bytes(
         &mut self,
         name: &str,

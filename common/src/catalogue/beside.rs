@@ -46,7 +46,7 @@ pub enum RelativeManifestError {
 /// digest of the image. A catalogue that was read by URL stays unchanged, because its manifests are resolved against its base URL.
 ///
 /// # Errors
-/// [`BesideError`].
+/// [`RelativeManifestError`].
 pub fn resolve(
     spec: &mut AddonCatalogueSpec,
     from: &CatalogueFrom,

@@ -135,7 +135,7 @@ pub fn parse_all(
 }
 
 impl KopsIndex {
-    /// Returns the field of the index that a field of [`Channel::spec`] was read from.
+    /// Returns the field of the index that a field of [`KopsIndex::spec`] was read from.
     #[must_use]
     pub fn index_field(&self, field: &str) -> String {
         let found = self.find_entry(field);

@@ -40,7 +40,7 @@ pub struct TooManyVersions {
 /// left out, because users do not choose them. The same catalogues and cluster give the same bytes.
 ///
 /// # Errors
-/// [`TooMany`].
+/// [`TooManyVersions`].
 pub fn list_references(
     catalogue: &Catalogue,
     cluster: &ClusterVersions,

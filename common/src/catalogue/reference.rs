@@ -47,7 +47,7 @@ pub fn to_reference(
 /// Checks that the content has the same names as the object, because only the names in the object were validated.
 ///
 /// # Errors
-/// [`OtherNames`].
+/// [`NamesMismatch`].
 pub fn check(
     object: &AddonCatalogueSpec,
     content: &AddonCatalogueSpec,

@@ -23,7 +23,7 @@ pub struct CatalogueTooLarge {
 /// Checks that the API server can store a catalogue.
 ///
 /// # Errors
-/// [`TooLarge`].
+/// [`CatalogueTooLarge`].
 pub fn check(spec: &AddonCatalogueSpec) -> Result<(), CatalogueTooLarge> {
     let bytes = size(spec);
     if bytes <= MAX_BYTES {

@@ -79,7 +79,7 @@ impl OciManifest {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// [`ManifestError`].
+    /// [`OciManifestError`].
     pub fn read(bytes: &[u8]) -> Result<Self, OciManifestError> {
         let written: ManifestFields =
             entrance::from_slice(bytes).map_err(OciManifestError::Malformed)?;

@@ -26,7 +26,7 @@ pub fn cosign_tags(digest: &str) -> impl Iterator<Item = String> {
 /// Returns the digests in a list of referrers.
 ///
 /// # Errors
-/// [`ManifestError`] if it is not an index.
+/// [`OciManifestError`] if it is not an index.
 pub fn list_digests(bytes: &[u8]) -> Result<Vec<String>, OciManifestError> {
     let index = OciManifest::read(bytes)?;
     let manifests = index.manifests.into_iter();
@@ -36,7 +36,7 @@ pub fn list_digests(bytes: &[u8]) -> Result<Vec<String>, OciManifestError> {
 /// Adds a referrer to the list. Returns `None` if the list already contains it.
 ///
 /// # Errors
-/// [`ManifestError`] if the content of the tag is not an index.
+/// [`OciManifestError`] if the content of the tag is not an index.
 pub fn add_referrer(
     list: Option<&[u8]>,
     referrer: &Descriptor,

@@ -24,7 +24,7 @@ pub struct KkpVersionError {
 /// matches.
 ///
 /// # Errors
-/// [`KkpError`].
+/// [`KkpVersionError`].
 pub fn read_kkp_version(
     namespace: &str,
     annotations: &BTreeMap<String, String>,

@@ -27,7 +27,7 @@ pub struct FormViolation {
 ///
 /// The values must be merged. Set `required` only for installations without `valuesFrom`, because a Secret may contain the rest (semantics
 /// 10.3). Null and, for required fields, empty text count as no value. Keys that the form does not contain are not checked here; see
-/// [`unknown()`].
+/// [`find_unknown()`].
 #[must_use]
 pub fn check_values(form: &[FormField], values: &Value, required: bool) -> Vec<FormViolation> {
     form.iter()
@@ -52,7 +52,7 @@ pub fn check_values(form: &[FormField], values: &Value, required: bool) -> Vec<F
         .collect()
 }
 
-/// Returns the required fields without a value, if all values are known; see [`check`].
+/// Returns the required fields without a value, if all values are known; see [`check_values`].
 #[must_use]
 pub fn missing_fields<'a>(form: &'a [FormField], values: &Value) -> Vec<&'a FormField> {
     let is_missing = |field: &&FormField| {

@@ -70,7 +70,7 @@ pub struct ExplainedValue {
 pub struct ValueProvenance {
     /// The layer.
     pub layer: Layer,
-    /// The source; see [`Values::source`].
+    /// The source; see [`LayerValues::source`].
     pub source: String,
 }
 
@@ -129,7 +129,7 @@ impl Layers {
         overrides
     }
 
-    /// Returns the whole numbers in the layers above the package, as helm's `--set` takes them ([`set::whole_numbers`]). Values of Secrets
+    /// Returns the whole numbers in the layers above the package, as helm's `--set` takes them ([`set::whole_number_assignments`]). Values of Secrets
     /// are left out, because other processes can read the arguments of programs.
     #[must_use]
     pub fn whole_numbers(&self) -> Vec<String> {

@@ -33,7 +33,7 @@ pub struct SecretMask {
     short: BTreeMap<String, bool>,
     /// Whether there are too many values to search, so that whole texts are hidden.
     hides_all: bool,
-    /// See [`Mask::with_former`].
+    /// See [`SecretMask::with_former`].
     hides_former: bool,
 }
 
@@ -170,7 +170,7 @@ impl SecretMask {
     }
 
     /// Hides both sides of a change (old, new) if something in one of them is hidden, because the other one may be the former value of the
-    /// Secret. See also [`Mask::with_former`].
+    /// Secret. See also [`SecretMask::with_former`].
     pub fn mask_change(&self, [old, new]: [&mut Option<Value>; 2]) {
         let is_hidden = |side: &Option<Value>| side.as_ref().is_some_and(|side| self.hides(side));
         let is_either = is_hidden(old) || is_hidden(new);

@@ -38,7 +38,7 @@ pub enum SecretValuesError {
 /// administrators create installations.
 ///
 /// # Errors
-/// [`NotValues::Unlabelled`].
+/// [`SecretValuesError::Unlabelled`].
 pub fn check_label(
     namespace: &str,
     name: &str,
@@ -57,7 +57,7 @@ pub fn check_label(
 /// Checks whether the content of a Secret may become values.
 ///
 /// # Errors
-/// [`NotValues::Kubeconfig`].
+/// [`SecretValuesError::Kubeconfig`].
 pub fn check_content(
     namespace: &str,
     name: &str,

@@ -91,7 +91,7 @@ fn is_catalogue(value: &Value) -> bool {
 /// Returns the edits for existing installations: values are removed before others are set.
 ///
 /// # Errors
-/// Those of [`edits`], or a path is not valid.
+/// Those of [`parse_edits`], or a path is not valid.
 pub fn parse_changes(typed: &ValueChangeArgs, addons: &[String]) -> Result<Edits> {
     let mut edits = parse_edits(&typed.values, addons)?;
     let changes_values = !edits.values.is_empty() || edits.values_from.is_some();

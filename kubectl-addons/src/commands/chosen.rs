@@ -108,7 +108,7 @@ pub(super) fn rewrite_registry(
 /// Chooses the entry of a name that fits.
 ///
 /// # Errors
-/// As [`find`], or no entry fits.
+/// As [`find_addon`], or no entry fits.
 pub(super) async fn choose_entry(
     session: &Session,
     offered: &LookupScope<'_>,

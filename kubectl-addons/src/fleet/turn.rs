@@ -99,7 +99,7 @@ impl ClusterTurn {
             .await
     }
 
-    /// Waits like [`Turn::take`] if nothing is due. The next wave waits until these installations are ready.
+    /// Waits like [`ClusterTurn::wait_for_turn`] if nothing is due. The next wave waits until these installations are ready.
     ///
     /// # Errors
     /// The wave does not begin.

@@ -139,7 +139,7 @@ impl HtmlPage {
     }
 }
 
-/// Escapes text for HTML, and for terminals as [`plain`] does.
+/// Escapes text for HTML, and for terminals as [`escape_text`] does.
 fn escape_html(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in escape_text(text).chars() {

@@ -1,8 +1,8 @@
 //! Reads the command that the user typed, so that printed commands repeat its flags.
 //!
-//! - [`with`]: the same command with additional flags, which accept a protection.
-//! - [`again`]: the command that continues an operation, with the flags of the one that began it.
-//! - [`whole`]: adds the flags that select the cluster to every command of a text. All printed text goes through it.
+//! - [`with_flags`]: the same command with additional flags, which accept a protection.
+//! - [`continue_command`]: the command that continues an operation, with the flags of the one that began it.
+//! - [`complete_commands`]: adds the flags that select the cluster to every command of a text. All printed text goes through it.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;

@@ -103,7 +103,7 @@ impl CertificateManager {
         }
     }
 
-    /// Makes one pass over everything; [`Write::Lost`] if it has to be repeated because something was written.
+    /// Makes one pass over everything; [`WriteOutcome::Lost`] if it has to be repeated because something was written.
     async fn pass(&mut self) -> anyhow::Result<WriteOutcome> {
         let now = Timestamp::now();
         // Read before the Secret: a patch fails if a configuration has changed since, so it never removes an authority that another

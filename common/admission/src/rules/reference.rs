@@ -57,10 +57,10 @@ impl UnseenDependency {
 ///
 /// Returns `None` for an index, a directory or a catalogue by reference, because the webhook never fetches a source. Whether an entry
 /// fits is checked for this cluster only: the version of another cluster is unknown here, so several entries also give `None`, see
-/// [`possible`].
+/// [`possible_entries`].
 ///
 /// # Errors
-/// The [`Problem`] of a catalogue, add-on or version that does not exist, that another catalogue holds, or that does not fit this cluster.
+/// The [`AdmissionProblem`] of a catalogue, add-on or version that does not exist, that another catalogue holds, or that does not fit this cluster.
 pub fn resolve<'a>(
     reference: &AddonRef,
     namespace: &str,
@@ -302,7 +302,7 @@ fn find_catalogue<'a>(
     ))
 }
 
-/// Returns the problem of [`held_elsewhere`], with the catalogue to refer to.
+/// Returns the problem of [`describe_lost_entry`], with the catalogue to refer to.
 fn held_by_other(holder: &str, reference: &AddonRef, entry: &CatalogueEntry) -> AdmissionProblem {
     let catalogue = reference.catalogue.as_deref().unwrap_or_default();
     let version = describe_version(&entry.version);

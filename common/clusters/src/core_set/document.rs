@@ -96,7 +96,7 @@ struct WrittenRollout {
 /// Reads the rollout. Fields that are not set are as in [`rollout::DEFAULT`].
 ///
 /// # Errors
-/// [`Unknown::Malformed`].
+/// [`UnknownCoreSet::Malformed`].
 pub fn read_rollout(text: Option<&str>) -> Result<CoreRollout, UnknownCoreSet> {
     let key = DocumentKey {
         config_map: CORE_ADDON_RULES,
@@ -147,7 +147,7 @@ impl CoreDocument {
     /// [`super::Profile::sample`].
     ///
     /// # Errors
-    /// [`Unknown::Missing`]; [`Unknown::Malformed`]; [`Unknown::Condition`] for a condition that has no result for the sample.
+    /// [`UnknownCoreSet::Missing`]; [`UnknownCoreSet::Malformed`]; [`UnknownCoreSet::Condition`] for a condition that has no result for the sample.
     pub fn read(rules: Option<&str>, addons: Option<&str>) -> Result<Self, UnknownCoreSet> {
         let custom = read_addons(addons)?;
         let rules = read_rules(rules)?;

@@ -1,7 +1,7 @@
 //! Rewrites the managedFields of objects that others write as well: fields of client-side apply become ours, and entries of versions that
 //! no longer exist become readable.
 //!
-//! Every write to an object with existing managers goes through [`healing`], which repeats it after correcting such entries, or through
+//! Every write to an object with existing managers goes through [`with_healing`], which repeats it after correcting such entries, or through
 //! [`rewrite_with`], which corrects them in the same write.
 
 use std::time::Duration;

@@ -144,7 +144,7 @@ fn compile(
     }
 }
 
-/// Returns whether the expression matches. The errors are those of [`compiled`].
+/// Returns whether the expression matches. The errors are those of [`compile`].
 fn matches(
     ctx: &mut FunctionContext,
     args: Arguments<'_>,

@@ -11,7 +11,7 @@ pub struct StructType {
     pub fields: &'static [(&'static str, Type)],
 }
 
-/// A struct, with a value for each field of its [`Shape`], in that order.
+/// A struct, with a value for each field of its [`StructType`], in that order.
 #[derive(Clone, Debug)]
 pub struct StructValue {
     shape: &'static StructType,

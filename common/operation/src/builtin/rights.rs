@@ -13,7 +13,7 @@ use crate::plan::Plan;
 /// Asks the server for the rights on every object of a plan.
 ///
 /// # Errors
-/// [`Lacking`]; the errors of the requests.
+/// [`MissingRights`]; the errors of the requests.
 pub async fn check(ctx: &Context, plan: &Plan) -> Result<(), OperationError> {
     let steps = plan
         .installations

@@ -47,7 +47,7 @@ pub async fn probe(ctx: &Context) -> Result<WebhookAnswer, OperationError> {
 /// Probes until the webhook denies or `timeout` has passed, and returns the last answer.
 ///
 /// # Errors
-/// As [`ask`].
+/// As [`probe`].
 pub async fn wait_until_denying(
     ctx: &Context,
     timeout: Duration,

@@ -55,7 +55,7 @@ impl Context {
         }
     }
 
-    /// As [`Context::of_namespace`], for the beginning of a pass: forgets the cluster that the namespace mapped to, unless it still does
+    /// As [`Context::for_namespace`], for the beginning of a pass: forgets the cluster that the namespace mapped to, unless it still does
     /// (semantics 6.1). If none was looked up yet, it sends no request.
     pub async fn for_namespace_now(&self, namespace: &str) -> Self {
         let known = self.for_namespace(namespace);
@@ -67,7 +67,7 @@ impl Context {
         self.or_fresh(known, is_same)
     }
 
-    /// As [`Context::of_namespace_now`], for a namespace whose labels were just read.
+    /// As [`Context::for_namespace_now`], for a namespace whose labels were just read.
     pub(crate) fn for_labelled_namespace(
         &self,
         namespace: &str,

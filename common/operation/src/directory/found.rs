@@ -56,7 +56,7 @@ impl DirectorySync {
 
 /// An add-on of a directory, whose objects need not be fetched.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct DirectorySyncAddon {
     /// The add-on.
     pub addon: DirectoryEntry,
     /// The directory that contains it.
@@ -65,7 +65,7 @@ pub struct Found {
     pub superseded: Vec<Deletion>,
 }
 
-impl Found {
+impl DirectorySyncAddon {
     /// Wraps an error with the place of the add-on.
     pub(crate) fn wrap_error(
         &self,

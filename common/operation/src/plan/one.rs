@@ -307,7 +307,7 @@ pub(super) async fn read_recorded(
 }
 
 /// Returns the served kinds of the desired and recorded objects. Kinds that an add-on of the command defines are left out:
-/// [`Neighbours::of`] has read them.
+/// [`CommandAddons::collect`] has read them.
 async fn served_kinds(
     cluster: &Cluster,
     neighbours: &CommandAddons,

@@ -192,12 +192,12 @@ impl SchemaRule {
         self.demand.implies(&other.demand)
     }
 
-    /// Whether a value satisfies the rule. Always true for a rule that cannot be checked ([`Rule::is_judged`]).
+    /// Whether a value satisfies the rule. Always true for a rule that cannot be checked ([`SchemaRule::can_check`]).
     pub(super) fn accepts(&self, value: &Value) -> bool {
         check::fits(&self.schema, value)
     }
 
-    /// Whether [`Rule::holds`] can check this rule.
+    /// Whether [`SchemaRule::accepts`] can check this rule.
     pub(super) fn can_check(&self) -> bool {
         match &self.demand {
             RuleDemand::Format(format) => matches!(format.as_str(), "int32" | "int64"),

@@ -52,7 +52,7 @@ struct HashedDependency<'a> {
 }
 
 impl Chart {
-    /// Returns the dependencies to fetch, without repetitions; `archived` as in [`Chart::missing`].
+    /// Returns the dependencies to fetch, without repetitions; `archived` as in [`Chart::missing_dependencies`].
     ///
     /// # Errors
     /// A dependency cannot be resolved, or the lock file was made for another chart, or names another repository or no exact version.

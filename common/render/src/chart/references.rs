@@ -52,7 +52,7 @@ pub fn is_chart(path: &str) -> bool {
 /// Refuses a schema that refers to something outside of itself.
 ///
 /// # Errors
-/// [`ReferenceError`].
+/// [`SchemaReferenceError`].
 pub fn check(schema: &[u8]) -> Result<(), SchemaReferenceError> {
     let schema: Value = entrance::from_slice(schema).map_err(|_| SchemaReferenceError::NotJson)?;
     check_value(&schema)

@@ -115,7 +115,7 @@ impl<'r, 'a> Blob<'r, 'a> {
     /// Returns the next bytes, or `None` at the end after the whole blob was verified.
     ///
     /// # Errors
-    /// [`RegistryError::Size`], [`RegistryError::Digest`], or an error of the transfer.
+    /// [`RegistryAccessError::Size`], [`RegistryAccessError::Digest`], or an error of the transfer.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RegistryAccessError> {
         let chunk = match std::mem::replace(&mut self.rest, BlobSource::End) {
             BlobSource::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),

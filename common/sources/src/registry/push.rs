@@ -63,7 +63,7 @@ impl RegistryClient<'_> {
     /// Whether the repository has a blob.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn has_blob(&mut self, digest: &str) -> Result<bool, RegistryAccessError> {
         let location = self.location(digest);
         let path = format!("blobs/{digest}");
@@ -77,7 +77,7 @@ impl RegistryClient<'_> {
     /// Requests the digest of a tag. Returns `None` if the tag does not exist.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn find_digest(&mut self, name: &str) -> Result<Option<String>, RegistryAccessError> {
         if_found(self.digest(name).await)
     }
@@ -164,7 +164,7 @@ impl RegistryClient<'_> {
     /// Pushes a manifest under a tag or its digest.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn push_manifest(
         &mut self,
         name: &str,

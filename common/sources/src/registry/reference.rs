@@ -12,7 +12,7 @@ const DEFAULT_TAG: &str = "latest";
 /// Parses a reference. Without tag and digest, it gets the tag `latest`.
 ///
 /// # Errors
-/// [`RegistryError::Reference`], or [`RegistryError::DigestKind`] for a digest that is not a sha256.
+/// [`RegistryAccessError::Reference`], or [`RegistryAccessError::DigestKind`] for a digest that is not a sha256.
 pub fn reference(text: &str) -> Result<Image, RegistryAccessError> {
     let mut image = Image::parse(text)?;
     match &image.digest {

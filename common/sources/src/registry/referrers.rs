@@ -31,7 +31,7 @@ impl RegistryClient<'_> {
     /// have the API.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn referrers(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryAccessError> {
         if self.has_referrers {
             match self.referrers_from_api(digest).await {
@@ -49,7 +49,7 @@ impl RegistryClient<'_> {
     /// Whether the registry has the referrers API. If not, the list under the tag is used.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn lists_referrers(&mut self, digest: &str) -> Result<bool, RegistryAccessError> {
         if self.has_referrers {
             // Request the first page to find out.
@@ -64,7 +64,7 @@ impl RegistryClient<'_> {
     /// Requests the bytes of a manifest and their digest. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn find_manifest_bytes(
         &mut self,
         name: &str,
@@ -75,7 +75,7 @@ impl RegistryClient<'_> {
     /// Whether an index lists the manifest with this digest.
     ///
     /// # Errors
-    /// [`RegistryError`].
+    /// [`RegistryAccessError`].
     pub async fn index_names(
         &mut self,
         index: &str,

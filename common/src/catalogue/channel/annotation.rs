@@ -57,7 +57,7 @@ impl ChannelVersion {
     /// Reads an annotation.
     ///
     /// # Errors
-    /// [`AnnotationError`]: it is not a JSON object, or a key has another type than kops writes.
+    /// [`KopsAnnotationError`]: it is not a JSON object, or a key has another type than kops writes.
     pub fn parse(addon: &str, text: &str) -> Result<Self, KopsAnnotationError> {
         let error = |why: String| KopsAnnotationError {
             key: annotation_key(addon),

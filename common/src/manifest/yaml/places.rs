@@ -28,7 +28,7 @@ struct FieldPosition {
 }
 
 impl FieldPositions {
-    /// Returns the positions of the document whose root is on `line` of a stream; see [`super::Document::line`].
+    /// Returns the positions of the document whose root is on `line` of a stream; see [`super::YamlDocument::line`].
     #[must_use]
     pub fn from_document(bytes: &[u8], line: usize) -> Self {
         let mut stream = documents(bytes, &YamlOptions::default());

@@ -28,7 +28,7 @@ pub(super) struct YamlBudget {
     pub(super) bytes: usize,
     /// Bytes that anchors and aliases copied.
     pub(super) copied: usize,
-    /// Bytes that were read again; see [`Indented`].
+    /// Bytes that were read again; see [`IndentedText`].
     reread: usize,
 }
 

@@ -29,7 +29,7 @@ pub fn count_objects(count: usize) -> String {
     }
 }
 
-/// Adds a line for each object, or one with counts if there are more than [`LISTED`].
+/// Adds a line for each object, or one with counts if there are more than [`MAX_LISTED_OBJECTS`].
 pub(super) fn add_each(
     text: &mut String,
     word: &str,

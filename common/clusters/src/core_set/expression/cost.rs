@@ -1,6 +1,6 @@
 //! Computes an upper bound of the cost of a condition, before it is evaluated.
 //!
-//! A step is the evaluation of a part of the expression, or [`LOOKED_AT`] bytes or elements that it reads or writes. A comprehension
+//! A step is the evaluation of a part of the expression, or [`ELEMENTS_PER_STEP`] bytes or elements that it reads or writes. A comprehension
 //! takes its steps once for each element, so the size of every value is bounded as well, beginning with the literals and the facts of a
 //! cluster.
 

@@ -36,7 +36,7 @@ pub struct StoreOptions {
     pub allow_http: bool,
     /// Where the options come from.
     pub identity: String,
-    /// The reader, as returned by [`Access::reader`].
+    /// The reader, as returned by [`SourceAccess::reader`].
     reader: String,
     /// The allowed addresses. The settings of the user can name a local service that provides credentials.
     pub addresses: Addresses,
