@@ -149,7 +149,7 @@ fn reads_data<'a>(
 /// Renders a chart with helm.
 ///
 /// # Errors
-/// Those of [`complete`]; helm's own; the Kubernetes version is not known.
+/// Those of [`complete()`]; helm's own; the Kubernetes version is not known.
 pub(crate) async fn render_text(
     ctx: &Context,
     resolved: &Resolved,

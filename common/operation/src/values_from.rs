@@ -166,7 +166,7 @@ impl SecretValues {
 /// Validates the layers after the Secrets were read, with the messages of the webhook, which cannot read them.
 ///
 /// # Errors
-/// [`VerdictRefusal`].
+/// [`crate::error::VerdictRefusal`].
 pub(crate) fn check_values(
     ctx: &Context,
     installation: &InstallationName,

@@ -286,7 +286,7 @@ mod tests {
 
     use super::*;
     use crate::closing::ClosingStep;
-    use crate::teardown::Turn;
+    use crate::teardown::TeardownTurn;
     use crate::{Deletion, Target, Verb};
     use common::api::names::InstallationName;
 
@@ -331,7 +331,7 @@ mod tests {
             steps,
             unchanged: vec![key("", "ConfigMap", "same")],
             closing: vec![ClosingStep::Delete {
-                turn: Turn::Workloads,
+                turn: TeardownTurn::Workloads,
                 deletion: Deletion {
                     target: Target {
                         key: key("", "Service", "former"),

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use crate::closing::ClosingStep;
     use crate::graph::{Edge, EdgeReason, GraphNode, Until};
-    use crate::teardown::Turn;
+    use crate::teardown::TeardownTurn;
     use crate::{Deletion, Target, Verb};
     use common::api::names::InstallationName;
 
@@ -206,7 +206,7 @@ mod tests {
             verb: Verb::Install,
             steps: steps.to_vec(),
             closing: vec![ClosingStep::Delete {
-                turn: Turn::Identity,
+                turn: TeardownTurn::Identity,
                 deletion: Deletion {
                     target: target("", "ConfigMap", "old"),
                     uid: String::new(),
@@ -222,7 +222,7 @@ mod tests {
                 "metrics-server",
             )
         };
-        let line = |action, objects, kinds: &str| Line {
+        let line = |action, objects, kinds: &str| SummaryLine {
             action,
             objects,
             kinds: kinds.to_owned(),

@@ -1,3 +1,4 @@
+use addons_plan::teardown::TeardownTurn;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,7 +51,7 @@ fn pruned(key: ObjectKey) -> Deletion {
 
 fn plan(steps: Vec<Step>, deletions: Vec<Deletion>) -> InstallationPlan {
     let deletions = deletions.into_iter().map(|deletion| ClosingStep::Delete {
-        turn: Turn::Workloads,
+        turn: TeardownTurn::Workloads,
         deletion,
     });
     let installation = InstallationName {

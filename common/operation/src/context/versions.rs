@@ -32,7 +32,7 @@ impl Context {
     /// Returns the facts that these versions must fit. The version of KKP is read only if one of them has a constraint on it.
     ///
     /// # Errors
-    /// Those of [`Context::version`]; the annotation is not a version.
+    /// Those of `Context::version`; the annotation is not a version.
     pub async fn cluster_facts_for<'v>(
         &self,
         versions: impl IntoIterator<Item = &'v AddonVersion>,
