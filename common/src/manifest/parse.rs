@@ -72,10 +72,10 @@ pub fn parse(
 /// Reads the objects of the files of one add-on.
 ///
 /// - Empty documents are skipped. `List` and `…List` objects are replaced by their items. As in kubectl, items without `apiVersion` and
-/// `kind` take them from the list.
+///   `kind` take them from the list.
 /// - A Kustomization is not a cluster object. It is skipped with a warning.
 /// - An object that is repeated word for word is dropped with a warning. A different one with the same key is an error, even in another
-/// file. (kubectl and kops apply one after the other, so that the last one silently wins.)
+///   file. (kubectl and kops apply one after the other, so that the last one silently wins.)
 /// - An empty `metadata.namespace` counts as missing.
 ///
 /// # Errors
