@@ -293,10 +293,20 @@ impl Report {
         }
     }
 
-    /// The objects that ended in such a way.
+    /// Objects whose steps ended in this way.
     pub fn objects(&self, is: fn(&StepEnd) -> bool) -> impl Iterator<Item = &ObjectKey> {
         let ended = self.ended.iter().filter(move |step| is(&step.end));
         ended.map(|step| &step.key)
+    }
+
+    /// Objects that were created.
+    pub fn created(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.objects(|end| matches!(end, StepEnd::Created))
+    }
+
+    /// Objects that were changed.
+    pub fn changed(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.objects(|end| matches!(end, StepEnd::Changed))
     }
 
     /// Objects that failed.

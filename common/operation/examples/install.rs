@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use addons_engine::{Cluster, ClusterOptions, StepEnd};
+use addons_engine::{Cluster, ClusterOptions};
 use addons_operation::{
     Choices, Context, ContextSettings, Intent, Interruption, NewInstallation, Offer,
     OperationEvent, Resolver, RunOptions, VersionedName, execute, fetch, plan, render,
@@ -53,12 +53,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (run, interruption) = (RunOptions::default(), Interruption::default());
     for outcome in execute::execute(&ctx, &plan, &run, &interruption).await? {
         let (name, report) = (outcome.installation, outcome.result?);
-        let created = report
-            .objects(|end| matches!(end, StepEnd::Created))
-            .count();
-        let changed = report
-            .objects(|end| matches!(end, StepEnd::Changed))
-            .count();
+        let (created, changed) = (report.created().count(), report.changed().count());
         println!("{name}: {created} created, {changed} changed");
     }
     Ok(())
