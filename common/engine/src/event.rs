@@ -1,4 +1,4 @@
-//! What happens while an operation runs.
+//! Events of a running operation.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ use common::values::mask::SecretMask;
 
 use super::report::{Failure, Settled};
 
-/// What happens, as it happens. Sent in order; a receiver only prints.
+/// An event of a running operation. Events are sent in order; receivers only print them.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "event")]
 pub enum Event {
-    /// Another client holds the lock, which is waited for.
+    /// The operation waits because another client holds the lock.
     WaitingForLock {
-        /// Who.
+        /// The holder.
         holder: String,
     },
     /// A write succeeded.
@@ -26,35 +26,35 @@ pub enum Event {
         /// What was done.
         action: Action,
     },
-    /// The readiness of an object that is waited for changed.
+    /// The readiness changed of an object that the operation waits for.
     Waiting {
         /// The object.
         key: ObjectKey,
-        /// How it is.
+        /// Its readiness.
         readiness: Readiness,
     },
-    /// An object was deleted.
+    /// An object was deleted, or its deletion was accepted.
     Pruned {
         /// The object.
         key: ObjectKey,
     },
-    /// Something that succeeded, or was left, with a warning.
+    /// A step succeeded with a warning, or an object was left.
     Warning {
         /// The object.
         key: ObjectKey,
-        /// The server's message, or why a namespace stays.
+        /// The server's message, or why the object stays.
         message: String,
     },
-    /// An apply is refused, and tried again for a while: what refuses it may only be mended by the user.
+    /// The server refuses an apply, which is retried for a while. Shown early, because it may be that only the user can resolve it.
     Refused {
         /// The object.
         key: ObjectKey,
-        /// What refuses it.
+        /// The refusal.
         message: String,
         /// What the user can do about it.
         remedy: RefusalRemedy,
     },
-    /// A field that another manager held was taken or left.
+    /// A conflict over a field of another manager was resolved.
     Settled(Settled),
     /// One object failed.
     Failed {
@@ -69,7 +69,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The same without what comes from Secrets in messages of servers and of helm.
+    /// Masks the content of Secrets in messages of servers and of helm.
     pub(super) fn masked(mut self, mask: &SecretMask) -> Self {
         match &mut self {
             Self::Waiting {

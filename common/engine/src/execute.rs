@@ -1,4 +1,5 @@
-//! Executes the plans of a command: record, apply in the order of the graph, wait, prune, record.
+//! Executes the plans of a command: records the operations, applies objects in the order of the graph, waits, prunes, and records the
+//! results.
 
 mod back;
 mod beginnings;
@@ -29,26 +30,28 @@ use beginnings::Beginnings;
 use operation::RunningOperation;
 use scheduler::Scheduler;
 
-/// Runs the plans of a command at the same time, each object when `graph` lets it begin (its parts are the `tasks`).
-/// Returns the result of each task, in their order. `events` gets the events of every task with its index.
+/// Runs the plans of a command concurrently. The parts of `graph` are the `tasks`; each object begins when the graph allows it. Returns the
+/// result of each task, in the order of `tasks`. `events` receives the events of every task with the task's index.
 ///
-/// A record without resourceVersion is created, one with another spec, labels, annotations or finalizers than the stored one
-/// is replaced (both before the first write to other objects; the API server's admission may refuse here:
-/// [`EngineError::Denied`]). Then lock and union inventory in one status write, applies, waits, prune, exact status.
-/// For an uninstallation the record is deleted last (its admission is asked first). Locks are taken one after another in the
-/// order of their names, so that two clients never wait for each other.
+/// A record without a resourceVersion is created; a record whose spec, labels, annotations or finalizers differ from the stored ones is
+/// replaced. Both happen before the first write to other objects, and admission may refuse them ([`EngineError::Denied`]). Then one status
+/// write takes the lock and records the union inventory. After applying, waiting and pruning, the last status write records the exact
+/// inventory. An uninstallation asks admission first whether the record may be deleted, and deletes it last. Locks are taken one after
+/// another, in the order of the installations' names, so that two clients never wait for each other.
 ///
-/// A failure stops what comes after it in the graph, and the prune of its own add-on; nothing else. A task that has a way back
-/// (`backs`, by their index) goes it by itself where it fails before anything is pruned: under the same lock, with the same time again.
+/// A failure stops the objects that come after it in the graph and the pruning of its own add-on, and nothing else. A task with an
+/// automatic rollback (`backs`, in the order of `tasks`) is rolled back if it fails before pruning begins: under the same lock, with the
+/// whole timeout again.
 ///
-/// A task that finds nothing to do (an empty plan, the same target, an unchanged spec) reads the record once and
-/// writes nothing. One that had to wait for another holder who did the same reports that one's result.
+/// A task with nothing to do (an empty plan, the same target, an unchanged spec) reads the record once and writes nothing. A task that
+/// waited for another client that made the same change reports the result of that client.
 ///
-/// Dropping the future leaves records from which the next run continues, at the latest 15 s later.
+/// Dropping the future leaves records from which the next run can continue after at most 15 seconds.
 ///
 /// # Errors
-/// Of single tasks: errors before or in the record ([`EngineError::Stale`] where it changed after the plan,
-/// [`EngineError::Locked`]). What happens to single objects is in the [`Report`].
+/// The result of a task is an error if its operation could not begin or could not write its record: [`EngineError::Stale`] if the record
+/// changed after the plan was made, [`EngineError::Locked`] if another client holds the lock. Failures of single objects are in the
+/// [`Report`].
 pub async fn execute(
     cluster: &Cluster,
     tasks: &[Task<'_>],
@@ -59,7 +62,7 @@ pub async fn execute(
 ) -> Vec<Result<Report, EngineError>> {
     let begun = Instant::now();
     let deadline = deadline(options);
-    // Whatever is shown or recorded of a part goes through its mask, here and in the operation.
+    // The mask of each part is applied to everything that is shown or recorded, here and in the operation.
     let events = &|part: usize, event: Event| {
         if let Some(task) = tasks.get(part) {
             events(part, event.masked(&task.plan.mask));
@@ -111,8 +114,8 @@ pub async fn execute(
     reports.into_iter().map(|(_, report)| report).collect()
 }
 
-/// When work that begins now has to end.
+/// Returns the deadline of work that begins now.
 fn deadline(options: &ExecuteOptions) -> Instant {
-    // A time-out of centuries counts as none; the sum must not overflow.
+    // The timeout is capped at a year, because the sum must not overflow.
     Instant::now() + options.timeout.min(Duration::from_secs(365 * 24 * 3600))
 }

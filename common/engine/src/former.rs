@@ -1,8 +1,8 @@
-//! Records that other tools keep of what they installed: Secrets or ConfigMaps of Helm, ConfigMaps of kapp. They are set aside where
-//! everything that they name is ours, given back, or deleted with it (semantics 12).
+//! Handles the records of other tools: Secrets or ConfigMaps of Helm, ConfigMaps of kapp. They are set aside when every object that they
+//! name is owned by an installation, restored when the objects are given back, or deleted with them (semantics 12.12).
 //!
-//! A tool finds its records by labels. Without these it finds nothing; an annotation keeps them. kapp reads a ConfigMap by its name,
-//! too: the key that it reads gets another name.
+//! A tool finds its records by labels. Setting records aside removes these labels; an annotation keeps them. kapp also reads a ConfigMap by
+//! its name, so the key that it reads is renamed.
 
 mod helm;
 pub mod kapp;
@@ -32,34 +32,34 @@ use super::meta::LiveMetadata;
 use super::request::{ApiCall, JSON, MERGE_PATCH, METADATA};
 use super::snapshot::{self, read_selected};
 
-/// How often a record is read again that its tool writes meanwhile.
+/// How often to retry a record that its tool writes meanwhile.
 const TRIES: usize = 5;
 /// The labels by which the tools find their records.
 const HELM_OWNER: &str = "owner";
 const KAPP_APP: &str = "kapp.k14s.io/is-app";
 const KAPP_CHANGE: &str = "kapp.k14s.io/is-app-change";
-/// The labels of a change that name its application: by the value of the label of its objects, or by its name alone.
+/// The labels of a kapp change that name its application: by the label value of its objects, or by its name alone.
 const KAPP_CHANGE_OF_LABEL: &str = "kapp.k14s.io/app-change-app-label";
 const KAPP_CHANGE_OF_NAME: &str = "kapp.k14s.io/app-change-app";
-/// The suffix of the ConfigMap of an application, where kapp was told to use full names.
+/// The suffix of an application's ConfigMap, if kapp was told to use full names.
 const KAPP_SUFFIX: &str = ".apps.k14s.io";
-/// What kapp reads of the ConfigMap of an application, and what it is called meanwhile.
+/// The key that kapp reads from an application's ConfigMap, and its name while the record is set aside.
 const KAPP_DATA: &str = "spec";
 const KAPP_DATA_ASIDE: &str = "set-aside.spec";
 
-/// What a tool has recorded.
+/// The records of another tool, and the objects that they name.
 #[derive(Clone, Debug)]
 pub struct FormerRecords {
     /// The records.
     pub record: FormerRecord,
-    /// Which objects they name.
+    /// The objects that they name.
     pub members: FormerMembers,
-    /// The state of the newest revision, as helm has it: `deployed`, `pending-upgrade`.
+    /// The status of the newest revision, in helm's words: `deployed`, `pending-upgrade`.
     pub status: Option<String>,
 }
 
-/// Why a release that helm is changing, or has left in the middle of a change, is not taken over: helm would go on with what is ours
-/// then. It refuses such a release itself. `None` where nothing is pending.
+/// Returns the error for a release that helm is changing, or left in the middle of a change; `None` if nothing is pending. Such a release
+/// is not taken over, because helm would continue with objects that we own. Helm itself refuses it, too.
 #[must_use]
 pub fn pending(record: &FormerRecord, status: Option<&str>) -> Option<EngineError> {
     let status =
@@ -77,12 +77,12 @@ pub fn pending(record: &FormerRecord, status: Option<&str>) -> Option<EngineErro
     ))
 }
 
-/// Where a tool has written which objects are its own.
+/// How a tool records which objects are its own.
 #[derive(Clone, Debug)]
 pub enum FormerMembers {
-    /// In the newest record of a release, as helm encodes it.
+    /// In the newest record of a release, in helm's encoding.
     Helm(Vec<u8>),
-    /// By a label, in these groups and kinds.
+    /// By a label, on objects of these kinds.
     Kapp {
         /// `NAME=VALUE`.
         selector: String,
@@ -99,7 +99,7 @@ struct FormerContent {
     data: BTreeMap<String, String>,
 }
 
-/// The records behind a mark of objects; `None` where its tool has none, or would not find them.
+/// Finds the records to which a mark of objects points; `None` if its tool has none, or would not find them.
 ///
 /// # Errors
 /// Those of the requests.
@@ -113,18 +113,19 @@ pub async fn find(
     }
 }
 
-/// How records stand that a status says were begun to be set aside: whoever may write the status can name any.
+/// The state of records that a status lists as being set aside. The status is not trusted, because anyone who may write it can name any
+/// records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormerBegin {
-    /// Their tool finds them by this mark of objects.
+    /// Their tool still finds them, by this mark of objects.
     Marked(FormerMark),
-    /// All of them are set aside for the installation.
+    /// All of them are set aside by the installation.
     Aside,
-    /// They are gone, or were never begun.
+    /// They do not exist any more, or the installation never began to set them aside.
     Foreign,
 }
 
-/// How records stand that were begun to be set aside.
+/// Reads the state of records that an interrupted operation began to set aside.
 ///
 /// # Errors
 /// Those of the request.
@@ -152,7 +153,7 @@ pub async fn begun(
     })
 }
 
-/// The ConfigMap of the application of a record, which is the newest of its objects; `None` where it is gone, or is another one.
+/// Reads the ConfigMap of a kapp application, which is the last object of its record; `None` if it was deleted or recreated.
 async fn application(
     cluster: &Cluster,
     record: &FormerRecord,
@@ -169,7 +170,7 @@ async fn application(
     }
 }
 
-/// What kapp has written of an application into its ConfigMap.
+/// The data that kapp writes into an application's ConfigMap.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct KappMeta {
@@ -187,7 +188,7 @@ struct KappKind {
     kind: String,
 }
 
-/// `None` where a ConfigMap is not that of an application that kapp finds.
+/// Returns the data of an application; `None` if kapp would not find the ConfigMap as one.
 fn kapp_meta(app: &FormerContent) -> Option<KappMeta> {
     app.metadata.labels.get(KAPP_APP)?;
     entrance::from_str(app.data.get(KAPP_DATA)?).ok()
@@ -210,7 +211,7 @@ async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<FormerRecords>
     let changes = read_selected(cluster, &collection("ConfigMap", &namespace), &selectors).await?;
     let mut found = changes.unwrap_or_default();
     found.retain(|change| is_change(&change.labels, Some(label), &name));
-    // The application itself is the last: until then kapp finds all of it.
+    // The application is set aside last: until then, kapp finds all of it.
     found.push(app);
     Ok(Some(FormerRecords {
         record: record(FormerTool::Kapp, &namespace, &name, "ConfigMap", &found),
@@ -247,7 +248,7 @@ fn record(
     }
 }
 
-/// The live objects that a label of kapp finds; what a controller made of them is not its own.
+/// Lists the live objects with a label of kapp, except those that a controller created.
 ///
 /// # Errors
 /// Those of the requests.
@@ -275,10 +276,10 @@ pub async fn labelled(
     Ok(all)
 }
 
-/// Asks the server whether the records may be set aside; changes nothing.
+/// Asks the server, with a dry run, whether the records may be set aside.
 ///
 /// # Errors
-/// Those of the request: it is refused.
+/// Those of the request, such as a refusal.
 pub async fn check(
     cluster: &Cluster,
     installation: &InstallationName,
@@ -300,8 +301,8 @@ pub async fn check(
     }
 }
 
-/// Sets records aside, one after another, the newest last: whoever is cut off leaves the tool with what is installed. Nothing is
-/// written where the tool has changed them since they were listed.
+/// Sets records aside one after another, the newest last, so that after an interruption the tool still finds what is installed. Fails
+/// before the first write if helm has changed the release since its records were listed.
 pub(super) async fn set_aside(
     cluster: &Cluster,
     installation: &InstallationName,
@@ -324,7 +325,7 @@ pub(super) async fn set_aside(
     Ok(())
 }
 
-/// The label of the objects of an application of kapp, as it has it; `None` where it finds none any more.
+/// Reads the label value of an application's objects; `None` for helm, or if kapp does not find the application any more.
 async fn kapp_label(
     cluster: &Cluster,
     record: &FormerRecord,
@@ -336,7 +337,7 @@ async fn kapp_label(
     Ok(app.and_then(|app| Some(kapp_meta(&app)?.label_value)))
 }
 
-/// Makes records as they were, the newest first: what their tool finds then is what is installed.
+/// Restores records that were set aside, the newest first, so that their tool always finds what is installed.
 pub(super) async fn restore(
     cluster: &Cluster,
     installation: &InstallationName,
@@ -364,7 +365,7 @@ pub(super) async fn restore(
     Ok(())
 }
 
-/// Deletes records that are set aside, with what they named.
+/// Deletes records that were set aside.
 pub(super) async fn delete_all(
     cluster: &Cluster,
     installation: &InstallationName,
@@ -424,8 +425,8 @@ async fn move_aside(
     .await
 }
 
-/// Whether an object is one of such a record, where its tool finds it. A status can be written by whoever may write installations:
-/// what it names is not touched for that alone. `label`: that of the objects of an application of kapp.
+/// Whether an object belongs to a record and its tool still finds it. Checked because anyone who may write installations can name any
+/// object in a status. `label`: the label value of a kapp application's objects.
 fn is_of(record: &FormerRecord, label: Option<&str>, live: &LiveMetadata) -> bool {
     let labels = &live.labels;
     let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
@@ -440,7 +441,7 @@ fn is_of(record: &FormerRecord, label: Option<&str>, live: &LiveMetadata) -> boo
     }
 }
 
-/// Whether the labels of a change of kapp name an application: by the label of its objects, or by its name alone.
+/// Whether the labels of a kapp change name an application: by the label value of its objects, or by its name alone.
 fn is_change(labels: &BTreeMap<String, String>, label: Option<&str>, name: &str) -> bool {
     match labels.get(KAPP_CHANGE_OF_LABEL) {
         Some(of) => Some(of.as_str()) == label,
@@ -448,7 +449,7 @@ fn is_change(labels: &BTreeMap<String, String>, label: Option<&str>, name: &str)
     }
 }
 
-/// Reads one object of a record, and writes it where `change` says so; one that is gone, or is another one, stays as it is.
+/// Reads one object of a record, and patches it with what `change` returns. An object that was deleted or recreated is left alone.
 async fn rewrite(
     cluster: &Cluster,
     record: &FormerRecord,

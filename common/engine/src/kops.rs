@@ -1,4 +1,5 @@
-//! kops' records of installed add-ons, and the nodes that it replaces: annotations that its own tools read and write too.
+//! Reads and writes kops' records of installed add-ons, and marks nodes for replacement: annotations that kops' own tool reads and writes
+//! too (semantics 11.3).
 
 use std::collections::BTreeSet;
 
@@ -22,24 +23,24 @@ use super::meta::{LiveMetadata, PartialObject};
 use super::request::{ApiCall, JSON_PATCH, MERGE_PATCH, METADATA};
 use super::snapshot::{self, namespace_collection, read_all, read_one, read_selected};
 
-/// How often a namespace is read again that others write meanwhile: every add-on of a command writes its own key.
+/// How often to retry a namespace that other clients write meanwhile: every add-on of a command writes its own key.
 const TRIES: usize = 32;
-/// On a node: kops replaces it with the next rolling update.
+/// The annotation of nodes that kops replaces in the next rolling update.
 const NEEDS_UPDATE: &str = "kops.k8s.io/needs-update";
 
-/// One annotation of kops.
+/// An annotation in which kops records an add-on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Annotation {
     /// The namespace that carries it.
     pub namespace: String,
     /// The add-on.
     pub addon: String,
-    /// Its text.
+    /// The value of the annotation.
     pub text: String,
 }
 
-/// What shows that kops manages a cluster; `None` also where that cannot be read: it is a warning only. What applies its channels is
-/// a service of its control planes, which no object shows.
+/// Returns the object that shows that kops manages the cluster. `None` also if it cannot be read, because it only causes a warning. The
+/// service that applies kops' channels runs on control plane nodes, and no object shows it.
 pub async fn controller(cluster: &Cluster) -> Option<String> {
     let (namespace, name) = ("kube-system", "kops-controller");
     let sets = Collection::from_names("apps/v1", "DaemonSet", "daemonsets", Some(namespace));
@@ -47,7 +48,7 @@ pub async fn controller(cluster: &Cluster) -> Option<String> {
     found.map(|_| format!("DaemonSet {namespace}/{name}"))
 }
 
-/// The annotations of one namespace; none where it does not exist. One GET.
+/// Reads the annotations of one namespace; empty if it does not exist. One GET.
 ///
 /// # Errors
 /// Those of the request.
@@ -59,7 +60,7 @@ pub async fn of_namespace(
     Ok(found.iter().flat_map(annotations).collect())
 }
 
-/// The annotations of all namespaces, sorted. One LIST.
+/// Reads the annotations of all namespaces, sorted. One LIST.
 ///
 /// # Errors
 /// Those of the request.
@@ -93,13 +94,13 @@ pub async fn has_authority(cluster: &Cluster, addon: &str) -> Result<bool, Engin
         return Ok(false);
     }
     match read_one(cluster, &issuers, addon).await {
-        // Without cert-manager there is nothing that signs.
+        // Without cert-manager, nothing signs certificates.
         Err(error) if error.is_unserved() => Ok(false),
         found => Ok(found?.is_some()),
     }
 }
 
-/// The live objects that a prune rule of kops finds: one LIST, or one for each of its namespaces. A kind that is not served has none.
+/// Lists the live objects that match a prune rule of kops: one LIST, or one for each of its namespaces. A kind that is not served has none.
 ///
 /// # Errors
 /// Those of the requests.
@@ -140,7 +141,7 @@ pub async fn matching(
     Ok(found)
 }
 
-/// The nodes of a role, sorted by name.
+/// Lists the nodes of a role, sorted by name.
 ///
 /// # Errors
 /// Those of the requests.
@@ -153,7 +154,7 @@ pub async fn nodes(cluster: &Cluster, role: NodeRole) -> Result<BTreeSet<String>
     Ok(found)
 }
 
-/// Writes what an operation leaves behind: the marks of nodes, then the annotation.
+/// Writes the record of an operation: marks its nodes for replacement, then sets the annotation.
 pub(super) async fn record(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineError> {
     let marked = json!({"metadata": {"annotations": {NEEDS_UPDATE: ""}}}).to_string();
     stream::iter(&record.nodes)
@@ -162,7 +163,7 @@ pub(super) async fn record(cluster: &Cluster, record: &KopsRecord) -> Result<(),
                 .query("fieldManager", names::CLIENT)
                 .body(marked.clone().into_bytes());
             match cluster.send::<PartialObject>(call).await {
-                // It was replaced meanwhile.
+                // The node was replaced meanwhile.
                 Err(error) if error.is_not_found() => Ok(()),
                 other => other.map(drop),
             }
@@ -173,14 +174,14 @@ pub(super) async fn record(cluster: &Cluster, record: &KopsRecord) -> Result<(),
     annotate(cluster, record).await
 }
 
-/// One key, and only where its text is the one that was read: kops runs on every node of the control plane, and of two writers the
-/// second must see the first. Other keys may change meanwhile, such as those of the other add-ons of a command.
+/// Writes one key, only if it still has the value that was read: kops runs on every control plane node, and the second of two writers must
+/// see the first. Other keys may change meanwhile, such as those of other add-ons of the command.
 async fn annotate(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineError> {
     let collection = namespace_collection();
     for _ in 0..TRIES {
         let found = read_one(cluster, &collection, &record.namespace).await?;
         let Some(live) = found else {
-            // With its namespace the annotation is gone, but that of an installation has nowhere to be.
+            // The annotation was deleted with its namespace. One that has to be set needs the namespace.
             return match record.after {
                 None => Ok(()),
                 Some(_) => Err(conflict(
@@ -213,7 +214,7 @@ async fn annotate(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineEr
     ))
 }
 
-/// The change of one key. What cannot be tested, a key that is not there, is guarded by the resourceVersion.
+/// Returns the JSON patch of one key. A test guards a key that exists; the resourceVersion guards one that does not.
 fn patch(record: &KopsRecord, live: &LiveMetadata) -> Value {
     let path = format!("/metadata/annotations/{}", path::escape_key(&record.key));
     let guard = match &record.before {

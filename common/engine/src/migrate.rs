@@ -1,8 +1,8 @@
-//! Writes every object of a definition again, so that a version in which objects were stored can leave it.
+//! Writes every object of a CRD again, so that a version in which objects were stored can be removed (semantics 12.18).
 //!
-//! Each step follows from the live definition, so an interrupted migration is continued by the next run: the transitional
-//! definition was applied as a step of the plan; here come the objects, page by page, each replaced by itself; then
-//! `status.storedVersions`; then the wanted definition. An object that is refused stops the removal.
+//! Each step follows from the live CRD, so the next run continues an interrupted migration. The plan has applied the transitional CRD
+//! already; this module then replaces the objects by themselves, page by page, removes the versions from `status.storedVersions`, and
+//! applies the wanted CRD. An object that is refused stops the removal.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,24 +34,24 @@ use super::report::{EndedStep, Failure, StepEnd};
 use super::request::{ApiCall, JSON, METADATA};
 
 const PAGE: &str = "100";
-/// How often a status is written that others write as well.
+/// How often to retry a status that other clients write meanwhile.
 const TRIES: usize = 5;
-/// How often an object is written again that others change meanwhile.
+/// How often to retry an object that other clients change meanwhile.
 const ROUNDS: usize = 8;
-/// How long the API servers of a cluster may take to see a changed definition: until then one of them may store objects in the
-/// version that leaves. The API server itself counts on 5 s before it establishes a definition.
+/// How long the API servers of a cluster may take to see a changed CRD. Until then, one of them may store objects in the old version. The
+/// API server itself allows 5 s before it establishes a CRD.
 const SETTLING: SignedDuration = SignedDuration::from_secs(5);
-/// Pause before a conversion webhook is asked again that does not answer yet.
+/// The pause before a retry while a conversion webhook does not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why a migration ended early.
 enum MigrationStop {
     Failed(Vec<Failure>),
-    /// It timed out; what was done stays done.
+    /// It timed out. The objects that were written stay written.
     Late(String),
 }
 
-/// The migrations of one installation.
+/// Runs the migrations of one installation.
 pub(super) struct Migrator<'a> {
     cluster: &'a Cluster,
     plan: &'a InstallationPlan,
@@ -74,8 +74,8 @@ impl<'a> Migrator<'a> {
         }
     }
 
-    /// Runs one migration of the plan, once everything before succeeded: the objects may be converted by what was applied. The last
-    /// definition is written into the journal.
+    /// Runs one migration of the plan. Called only after everything before succeeded, because a workload that was just applied may convert
+    /// the objects. Writes the last CRD into the journal.
     pub(super) async fn run(&self, migration: &Migration, journal: &Journal) -> Vec<EndedStep> {
         let end = match self.one(migration, journal).await {
             Ok(written) => StepEnd::Rewritten(written),
@@ -94,7 +94,7 @@ impl<'a> Migrator<'a> {
         vec![EndedStep { key, end }]
     }
 
-    /// The number of objects that were written again.
+    /// Performs all steps of a migration. Returns the number of objects that were written again.
     async fn one(&self, migration: &Migration, journal: &Journal) -> Result<usize, MigrationStop> {
         let definition = self.settled(migration).await?;
         let written = self.objects(migration, &definition).await?;
@@ -103,7 +103,7 @@ impl<'a> Migrator<'a> {
         Ok(written)
     }
 
-    /// The transitional definition, once every API server has seen it.
+    /// Returns the transitional CRD once every API server has seen it.
     async fn settled(&self, migration: &Migration) -> Result<Value, MigrationStop> {
         let key = &migration.definition;
         let found = definitions::read_definition(self.cluster, &key.name).await;
@@ -114,13 +114,13 @@ impl<'a> Migrator<'a> {
         let settled = changed_at(&definition).and_then(|at| at.checked_add(SETTLING).ok());
         let left = settled.map(|settled| settled.duration_since(self.cluster.now()));
         if let Some(left) = left.and_then(|left| Duration::try_from(left).ok()) {
-            // A clock that is wrong is not waited for.
+            // The wait is bounded, because a clock may be wrong.
             sleep(left.min(SETTLING.unsigned_abs())).await;
         }
         Ok(definition)
     }
 
-    /// Writes every object again.
+    /// Writes every object again. Returns their number.
     async fn objects(
         &self,
         migration: &Migration,
@@ -134,13 +134,13 @@ impl<'a> Migrator<'a> {
         loop {
             let page = match self.page(&collection, &next).await {
                 Ok(page) => page,
-                // The continue token expired: the list begins again, without those that were written.
+                // The continue token expired: list again, without the objects that were written.
                 Err(error) if error.code() == Some(410) && !next.is_empty() => {
                     next.clear();
                     continue;
                 }
                 Err(error) if self.is_over() => return Err(late(migration, done.len(), &error)),
-                // Its workload may be rolling out.
+                // The workload of the webhook may be rolling out.
                 Err(error) if error.is_conversion_failure() => {
                     self.tell(
                         migration,
@@ -186,7 +186,7 @@ impl<'a> Migrator<'a> {
         read_one_page(self.cluster, call).await
     }
 
-    /// Writes the objects of one page; every object that is refused is named.
+    /// Writes the objects of one page again. Returns every refused object as a failure.
     async fn write(
         &self,
         migration: &Migration,
@@ -222,8 +222,8 @@ impl<'a> Migrator<'a> {
         Ok(())
     }
 
-    /// Replaces an object by itself. Where another client changed it meanwhile, what that client wrote is written again. Who owns which
-    /// fields is written in the version that stays: the server would forget it at the next write, once the other ones have left.
+    /// Replaces an object by itself, again if another client changed it meanwhile. Moves its managedFields to the version that stays: the
+    /// server would drop them at the next write after the other versions are removed.
     async fn again(
         &self,
         migration: &Migration,
@@ -265,7 +265,7 @@ impl<'a> Migrator<'a> {
         }
     }
 
-    /// Takes the versions out of the status, as long as the definition is the one whose objects were written.
+    /// Removes the versions from the CRD's status, as long as the CRD is still the one whose objects were written.
     async fn leave(&self, migration: &Migration, settled: &Value) -> Result<(), MigrationStop> {
         let key = &migration.definition;
         let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
@@ -291,7 +291,7 @@ impl<'a> Migrator<'a> {
         Err(changed(key))
     }
 
-    /// Applies the wanted definition.
+    /// Applies the wanted CRD.
     async fn finish(&self, migration: &Migration, journal: &Journal) -> Result<(), MigrationStop> {
         let key = &migration.definition;
         let Some(step) = self.plan.step(key) else {
@@ -312,7 +312,7 @@ impl<'a> Migrator<'a> {
             mask: Arc::clone(&self.plan.mask),
             first_job: Arc::default(),
             recorded: &self.plan.union,
-            // Its error says the same.
+            // No receiver: the error of the apply says the same.
             events: unbounded_channel().0,
         };
         let outcome = applier.apply_step(self.cluster, &last).await;
@@ -339,7 +339,7 @@ impl<'a> Migrator<'a> {
     }
 }
 
-/// When anyone last changed the definition itself, by the server's clock.
+/// Returns when a client last changed the CRD itself, not its status, by the server's clock.
 fn changed_at(definition: &Value) -> Option<Timestamp> {
     let entries = definition.pointer("/metadata/managedFields")?.as_array()?;
     let of_spec = entries

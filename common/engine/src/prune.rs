@@ -1,5 +1,5 @@
-//! Deletes objects that a plan names, each in the state in which it was judged, and releases the fields of objects that existed before
-//! us.
+//! Deletes the objects that a plan names, each in the state in which the plan checked it (semantics 13.7), and releases the fields of
+//! preexisting objects.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -24,7 +24,7 @@ use super::request::{APPLY_PATCH, ApiCall, FIRST_PAUSE, METADATA};
 use super::silent;
 use super::snapshot::{read_one, to_live_object};
 
-/// Deletes one object of a plan, unless it stays with something of `kept`, which stays although the plan deletes it.
+/// Deletes one object of a plan, unless an object of `kept` needs it: those stay although the plan deletes them.
 pub(super) async fn perform(
     cluster: &Cluster,
     deletion: &Deletion,
@@ -53,7 +53,7 @@ pub(super) async fn perform(
     Ok(end)
 }
 
-/// Deletes one object if it is still what the plan deletes. `recorded`: the inventory of the installation.
+/// Deletes one object if it still meets the plan's conditions. `recorded`: the inventory of the installation.
 pub(super) async fn delete_one(
     cluster: &Cluster,
     deletion: &Deletion,
@@ -76,7 +76,7 @@ pub(super) async fn delete_one(
     }
 }
 
-/// Why an object stays with one that was kept after the plan was made, and would be deleted with it.
+/// Returns why an object must stay: another object that would be deleted with it was kept after the plan was made.
 fn needed(deletion: &Deletion, kept: &[Target]) -> Option<PruneObstacle> {
     let key = &deletion.target.key;
     let staying = kept.iter().find(|kept| kept.goes_with(key))?;
@@ -86,7 +86,7 @@ fn needed(deletion: &Deletion, kept: &[Target]) -> Option<PruneObstacle> {
     }))
 }
 
-/// Waits until a deleted object is gone; returns what holds it where it is not at the deadline.
+/// Waits until an object is deleted. Returns what holds it if it still exists at the deadline.
 pub(super) async fn wait_until_deleted(
     cluster: &Cluster,
     deletion: &Deletion,
@@ -118,7 +118,7 @@ pub(super) async fn wait_until_deleted(
     }
 }
 
-/// Releases the fields of an object that was there before us.
+/// Releases the fields of a preexisting object.
 pub(super) async fn release(
     cluster: &Cluster,
     target: &Target,
@@ -130,8 +130,8 @@ pub(super) async fn release(
     }
 }
 
-/// An apply without fields removes what only we set, and our marks. The uid keeps it from creating the object again. Where the
-/// object would be invalid without our fields, only the marks are removed.
+/// Applies an object without fields, which removes our marks and the fields that only we set. The uid keeps the server from creating the
+/// object again. If the object would be invalid without our fields, only the marks are removed.
 async fn release_one(
     cluster: &Cluster,
     target: &Target,
@@ -174,7 +174,7 @@ async fn release_one(
             Err(error) if error.code() == Some(422) => {
                 return unmark(cluster, target, &uid, manager).await;
             }
-            // It is another object now, or others write it all the time.
+            // The object was recreated, or other clients keep writing it.
             Err(error) if error.is_conflict() => {
                 let found = read_one(cluster, &collection, name).await?;
                 if found.is_none_or(|found| found.uid != uid) {
@@ -192,7 +192,7 @@ async fn release_one(
     Ok(())
 }
 
-/// Takes our marks from an object, and nothing else.
+/// Removes our marks from an object, and nothing else.
 async fn unmark(
     cluster: &Cluster,
     target: &Target,

@@ -1,4 +1,4 @@
-//! Whose a release of helm's is, and what helm has recorded of it: helm keeps a Secret for each revision.
+//! Reads the owner of a Helm release and the records that helm keeps of it: a Secret for each revision.
 
 mod content;
 pub mod stored;
@@ -20,18 +20,18 @@ use super::meta::LiveMetadata;
 use super::request::{ApiCall, JSON};
 use super::snapshot::read_selected;
 
-/// Who installed a release, as its records say.
+/// The owner of a release, according to its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseOwner {
     /// There is no such release.
     Missing,
-    /// An installation, by the hash of its namespace and name.
+    /// An installation, as the hash of its namespace and name.
     Installation(String),
     /// Helm, or another tool that uses it.
     Foreign,
 }
 
-/// Asks for the metadata of the release's records: one LIST.
+/// Reads the owner of a release from the metadata of its records: one LIST.
 ///
 /// # Errors
 /// Those of the request.
@@ -47,7 +47,7 @@ pub async fn owner(cluster: &Cluster, release: &HelmRelease) -> Result<ReleaseOw
     })
 }
 
-/// The records of a release as they stand. The content of those that stand as `known` says is not read again.
+/// Reads the records of a release. Does not read the content of those whose uid and resourceVersion are in `known`.
 ///
 /// # Errors
 /// Those of the requests.
@@ -96,7 +96,7 @@ pub async fn records(
     Ok(records)
 }
 
-/// Whether the records of a release are those that a plan was made with, in the state in which it has seen them.
+/// Whether the records of a release are those that a plan was made with, unchanged.
 pub(super) async fn is_as_planned(
     cluster: &Cluster,
     release: &HelmRelease,
@@ -112,7 +112,7 @@ pub(super) async fn is_as_planned(
     Ok(now == planned.collect())
 }
 
-/// Deletes records of a release that helm must not go on from.
+/// Deletes records that an interrupted operation left, so that helm does not continue from them (semantics 13.8).
 pub(super) async fn forget(
     cluster: &Cluster,
     release: &HelmRelease,

@@ -1,4 +1,4 @@
-//! What became of an operation, object by object.
+//! The report of an executed operation, object by object.
 
 use std::time::Duration;
 
@@ -20,30 +20,30 @@ use super::event::Event;
 /// The result, with the same counts that the plan announced.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What was done with each object, in the order in which it ended.
+    /// Every step that ended, in the order in which the steps ended.
     pub ended: Vec<EndedStep>,
-    /// Fields that other managers held.
+    /// Conflicts over fields that other managers held, and how they were resolved.
     pub settled: Vec<Settled>,
-    /// Whether everything was as wanted already, so that not even the record was written.
+    /// Whether nothing had to change, so that not even the record was written.
     pub is_unwritten: bool,
-    /// Whether objects that only changed their owner are not ready: that is not waited for.
+    /// Whether objects of an adoption are not ready. An adoption ends without waiting for them.
     pub is_unready: bool,
-    /// Whether nothing was applied, and the spec of the record is again what it was.
+    /// Whether the server refused everything and the record has its former spec again.
     pub spec_restored: bool,
-    /// What became of the way back, where the operation failed and was to go back by itself.
+    /// The outcome of the automatic rollback; `None` if there was none.
     pub back: Option<Back>,
     /// How long it took.
     pub elapsed: Duration,
-    /// The record as it was written last; `None` after an uninstallation.
+    /// The record as last written or read; `None` after an uninstallation.
     pub record: Option<AddonInstallation>,
 }
 
-/// One step of an operation that has ended. An object can have several: it is created, and then not ready.
+/// A step that has ended. An object can have several: it is created, and then not ready.
 #[derive(Clone, Debug)]
 pub struct EndedStep {
     /// The object.
     pub key: ObjectKey,
-    /// How it ended.
+    /// How the step ended.
     pub end: StepEnd,
 }
 
@@ -52,38 +52,38 @@ pub struct EndedStep {
 pub enum StepEnd {
     /// The object was created.
     Created,
-    /// No installation owned it; it was adopted and applied.
+    /// An existing object that no installation owned was adopted and applied.
     Adopted,
-    /// It was changed.
+    /// The object was changed.
     Changed,
-    /// It was deleted and created again, because fields of it never change.
+    /// It was deleted and created again, because it could not be changed in place.
     Recreated,
     /// It was up to date.
     Unchanged,
     /// It was deleted.
     Deleted,
-    /// It was deleted, and these finalizers held it.
+    /// Its deletion was accepted, but these finalizers delay it.
     Held(Vec<String>),
-    /// It is not ours any more, and stays.
+    /// It stays in the cluster, and the installation no longer records it.
     Forgotten,
     /// It was left in place on purpose.
     Retained,
-    /// Something else was done, which only a failure is told of.
+    /// A step without an object of its own succeeded. Only failures of such steps are reported.
     Done,
-    /// So many objects were written again, because their definition drops the version that they were stored in.
+    /// This many objects were written again, because their CRD drops the version in which they were stored.
     Rewritten(usize),
-    /// Helm has run; the records that it left, where they could be read.
+    /// Helm has run. Holds the release's records afterwards, or `None` if they could not be read.
     Ran(Option<Vec<HelmRecord>>),
     /// It failed: exit 6, 4 or 1, by [`Failure::cause`].
     Failed(Failure),
-    /// It was not tried, because something that it needs failed: why.
+    /// It was not tried, for this reason.
     Skipped(String),
     /// The object was not ready in time: exit 3.
     NotReady(Readiness),
 }
 
 impl EndedStep {
-    /// A step that failed, of which `events` is told.
+    /// Returns a failed step, after sending its event to `events`.
     pub(super) fn failed(
         failure: Failure,
         remedy: Option<RefusalRemedy>,
@@ -103,7 +103,7 @@ impl From<Failure> for EndedStep {
     }
 }
 
-/// Written as lists and counts, one for each way in which objects end.
+/// Serialized as lists and counts, one field for each way in which steps end.
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let list = |is| self.objects(is).collect::<Vec<_>>();
@@ -138,17 +138,17 @@ impl Serialize for Report {
     }
 }
 
-/// What became of the way back of an operation that failed.
+/// The outcome of the automatic rollback of a failed operation (`--atomic`).
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Back {
-    /// It was gone, as far as its own report says.
+    /// The rollback was executed, with this report.
     Executed(Box<Report>),
-    /// Nothing of it was done: why.
+    /// The rollback could not be planned, begun or finished, for this reason.
     Impossible(String),
 }
 
-/// A field that another manager held, and how the conflict was resolved (semantics 12).
+/// A field that another manager held, and how the conflict was resolved (semantics 12.9).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settled {
@@ -166,17 +166,17 @@ pub struct Settled {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "settlement")]
 pub enum Settlement {
-    /// It has our value.
+    /// The field has our value.
     Taken,
-    /// The other manager keeps it.
+    /// The other manager keeps the field.
     Left {
-        /// Who sets the replicas: `HorizontalPodAutoscaler web`.
+        /// The autoscaler that sets the replicas, such as `HorizontalPodAutoscaler web`.
         #[serde(skip_serializing_if = "Option::is_none")]
         autoscaler: Option<String>,
     },
-    /// It keeps its live value, whatever the policy says.
+    /// The field keeps its live value, whatever the policy says (semantics 12.7).
     Kept {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -192,13 +192,14 @@ impl Back {
 }
 
 impl Settled {
-    /// Whether the other manager keeps the field by the policy of the installation: it is drift. What an autoscaler sets is not.
+    /// Whether the installation's policy leaves the field to the other manager, which counts as drift. A field that an autoscaler sets does
+    /// not count.
     #[must_use]
     pub fn is_yielded(&self) -> bool {
         matches!(self.settlement, Settlement::Left { autoscaler: None })
     }
 
-    /// Whether the other manager keeps the field.
+    /// Whether the field keeps the value of another client.
     #[must_use]
     pub fn is_left(&self) -> bool {
         matches!(
@@ -208,7 +209,7 @@ impl Settled {
     }
 }
 
-/// The fields that other managers keep by policy.
+/// Returns the fields that the installation's policy leaves to other managers.
 pub(super) fn yielded(settled: &[Settled]) -> Vec<String> {
     let yielded = settled.iter().filter(|settled| settled.is_yielded());
     yielded
@@ -216,37 +217,37 @@ pub(super) fn yielded(settled: &[Settled]) -> Vec<String> {
         .collect()
 }
 
-/// One object that failed.
+/// The failure of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// The object.
     pub key: ObjectKey,
-    /// The server's message, or the reason of its readiness.
+    /// The server's message, or the reason why the object is not ready.
     pub message: String,
-    /// The same for the record of the installation, without values of fields.
+    /// The message for the record of the installation, without values of fields.
     #[serde(skip)]
     pub recorded: String,
     /// The category of the failure.
     pub cause: FailureCause,
-    /// What became of the object.
+    /// What the failure means for the live object.
     #[serde(skip)]
     pub fate: Fate,
 }
 
-/// What became of an object that failed.
+/// What a failure means for the live object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The server refused it: nothing of it was written.
+    /// The server refused the request: nothing was written.
     Refused,
-    /// Something of it may have been written.
+    /// The change may have been written, in part or as a whole.
     Uncertain,
-    /// It was applied, and will not get ready by itself.
+    /// The object was applied, and will not become ready by itself.
     Applied,
 }
 
 impl Failure {
-    /// A refusal of the server.
+    /// Creates a failure from the error of a request.
     pub(super) fn of(key: ObjectKey, error: &EngineError) -> Self {
         Self {
             key,
@@ -261,12 +262,12 @@ impl Failure {
         }
     }
 
-    /// An object that will not get ready by itself.
+    /// Creates a failure for an object that will not become ready by itself.
     pub(super) fn of_readiness(key: ObjectKey, readiness: Readiness) -> Self {
         Self::because(key, readiness.message, FailureCause::Other, Fate::Applied)
     }
 
-    /// A failure for a reason that names no values of fields.
+    /// Creates a failure for a reason that contains no values of fields.
     pub(super) fn because(key: ObjectKey, why: String, cause: FailureCause, fate: Fate) -> Self {
         Self {
             key,
@@ -284,7 +285,7 @@ impl Report {
         self.ended.push(EndedStep { key, end });
     }
 
-    /// Adds what becomes of the objects of a plan that nothing is done with.
+    /// Adds the retained and unchanged objects of a plan, for which the plan has no steps.
     pub(super) fn note_unwritten(&mut self, plan: &InstallationPlan) {
         let retained = plan.retained.iter().map(|key| (key, StepEnd::Retained));
         let unchanged = plan.unchanged.iter().map(|key| (key, StepEnd::Unchanged));
@@ -293,7 +294,7 @@ impl Report {
         }
     }
 
-    /// Objects whose steps ended in this way.
+    /// Returns the objects with a step whose end satisfies `is`.
     pub fn objects(&self, is: fn(&StepEnd) -> bool) -> impl Iterator<Item = &ObjectKey> {
         let ended = self.ended.iter().filter(move |step| is(&step.end));
         ended.map(|step| &step.key)
@@ -333,7 +334,7 @@ impl Report {
         })
     }
 
-    /// The records of the release that helm worked on, where it did.
+    /// The records of the release after helm ran; `None` if helm did not run or they could not be read.
     pub(super) fn helm_records(&self) -> Option<&Vec<HelmRecord>> {
         self.ended.iter().find_map(|step| match &step.end {
             StepEnd::Ran(records) => records.as_ref(),
@@ -341,7 +342,7 @@ impl Report {
         })
     }
 
-    /// Whether everything was done.
+    /// Whether no step failed, was skipped, or left its object not ready.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let is_undone = |end: &StepEnd| {
@@ -353,7 +354,7 @@ impl Report {
         !self.ended.iter().any(|step| is_undone(&step.end))
     }
 
-    /// Whether the operation failed and the server refused all of it: no object is another than before.
+    /// Whether the operation failed and the server refused all of it, so that no object has changed.
     pub(super) fn is_refused(&self) -> bool {
         !self.is_done()
             && self.ended.iter().all(|step| match &step.end {
@@ -366,7 +367,7 @@ impl Report {
             })
     }
 
-    /// The same without what comes from Secrets in messages of servers and of helm. Conflicts and our own words name no values.
+    /// Masks the content of Secrets in messages of servers and of helm. Conflicts and our own messages contain no values.
     pub(super) fn masked(mut self, mask: &SecretMask) -> Self {
         for step in &mut self.ended {
             match &mut step.end {
@@ -383,7 +384,7 @@ impl Report {
         self
     }
 
-    /// Takes over what a wait returned: objects that have failed are failures, the others were not ready in time.
+    /// Adds the objects that were not ready when a wait ended. Those that cannot become ready by themselves count as failures.
     pub(super) fn take_pending(&mut self, pending: Vec<(ObjectKey, Readiness)>) {
         for (key, readiness) in pending {
             if readiness.status.is_hopeless() {

@@ -1,4 +1,4 @@
-//! The input of the engine.
+//! The engine's input.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,50 +14,50 @@ use common::catalogue::CatalogueEntry;
 use super::journal::Journal;
 use super::report::FailureCause;
 
-/// How a command runs.
+/// Options of a command.
 #[derive(Clone, Debug)]
 pub struct ExecuteOptions {
-    /// Name of the lock's holder, as others will read it: `user@host (kubectl-addons, pid 4711)`.
+    /// The name of the lock's holder, as other users see it: `user@host (kubectl-addons, pid 4711)`.
     pub holder: String,
-    /// Whether readiness is waited for (definitions that other objects need always are).
+    /// Whether to wait for readiness. CRDs that other objects need are always waited for.
     pub wait: bool,
-    /// Bound of the whole command.
+    /// The timeout of the whole command.
     pub timeout: Duration,
-    /// Whether to wait for another holder (until `timeout`), or to fail with [`super::EngineError::Locked`] at once.
+    /// Whether to wait for another holder until `timeout`, or to fail at once with [`super::EngineError::Locked`].
     pub wait_for_lock: bool,
-    /// Take the lock over from a live holder.
+    /// Whether to take the lock from a live holder.
     pub steal_lock: bool,
-    /// Namespaces that an uninstallation leaves although it created them: another installation of the command is in them, and they are
-    /// removed after that ([`super::namespace::remove_leftover`]).
+    /// Namespaces that an uninstallation leaves although it created them, because another installation of the command is in them. They are
+    /// removed after that one ([`super::namespace::remove_leftover`]).
     pub leave_namespaces: BTreeSet<String>,
-    /// The choices that the plans were made with. They are recorded until the operation has ended as planned.
+    /// The choices that the plans were made with. The record holds them until the operation has ended as planned.
     pub choices: Choices,
 }
 
-/// Work that the engine leaves to another program: a release of helm's own.
+/// Work that the engine leaves to another program: installing or removing a release with helm.
 pub type Outside<'a> =
     &'a (dyn Fn() -> BoxFuture<'static, Result<(), OutsideFailure>> + Send + Sync);
 
-/// Why the other program failed.
+/// The failure of the other program.
 #[derive(Clone, Debug)]
 pub struct OutsideFailure {
     /// Its message.
     pub message: String,
-    /// Whether it met fields of others.
+    /// The category of the failure, such as a conflict with other field managers.
     pub cause: FailureCause,
 }
 
-/// [`Outside`], owned.
+/// An owned [`Outside`].
 pub type OwnedOutside =
     Box<dyn Fn() -> BoxFuture<'static, Result<(), OutsideFailure>> + Send + Sync>;
 
-/// Where an installation goes back to whose operation failed: a plan like any other, executed under the same lock.
+/// The automatic rollback of a failed operation: a plan like any other, executed under the same lock.
 pub struct WayBack {
     /// The record with the spec that is restored.
     pub wanted: AddonInstallation,
-    /// What to do.
+    /// The plan.
     pub plan: InstallationPlan,
-    /// The order of its objects, which are the only part.
+    /// The order of its objects. The graph has this one part.
     pub graph: Graph,
     /// See [`Task::entry`].
     pub entry: Option<CatalogueEntry>,
@@ -65,24 +65,24 @@ pub struct WayBack {
     pub outside: Option<OwnedOutside>,
 }
 
-/// Plans the way back, or says why there is none. It is polled once the operation has failed, and never where it has not.
+/// Plans the automatic rollback, or returns why there is none. Polled only once the operation has failed.
 pub type PlanBack<'a> = LocalBoxFuture<'a, Result<WayBack, String>>;
 
-/// One installation of a command.
+/// The planned operation of one installation.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
-    /// The record with the spec that the user wants (and, where there is one, the stored resourceVersion and status that the
-    /// plan was made with).
+    /// The record with the spec that the user wants. If a record is stored, this one has the resourceVersion and status that the plan was
+    /// made with.
     pub wanted: &'a AddonInstallation,
-    /// What to do.
+    /// The plan.
     pub plan: &'a InstallationPlan,
-    /// What was done so far, for whoever ends the operation early.
+    /// The progress so far, for a caller that ends the operation early.
     pub journal: &'a Journal,
-    /// The record to which labels, annotations and spec go back where the server refuses everything that the plan applies: what failed
-    /// must not be tried again by each later command. `None`: they stay.
+    /// The record whose labels, annotations and spec are restored if the server refuses everything that the plan applies, so that later
+    /// commands do not try the failed change again. `None`: the wanted ones stay.
     pub fallback: Option<&'a AddonInstallation>,
-    /// The entry that is installed, of which a revision is kept; `None` where none is.
+    /// The entry that is installed, which is stored with the revision; `None` if no revision is stored.
     pub entry: Option<&'a CatalogueEntry>,
-    /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
+    /// Installs or removes the plan's `helm_release`, under the lock of the record.
     pub outside: Option<Outside<'a>>,
 }

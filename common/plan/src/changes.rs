@@ -1,4 +1,4 @@
-//! What a plan changes in live objects, as a value: `diff` prints it, a plan file keeps it. The engine computes it.
+//! The changes that a plan makes to live objects, as values. The engine computes them, `diff` prints them, and a plan file stores them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,19 +17,19 @@ pub struct ObjectDiff {
     pub action: Action,
     /// Whether it is new.
     pub created: bool,
-    /// Changed fields, sorted by path; empty where the server would change nothing.
+    /// Changed fields, sorted by path; empty if the server would change nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
-    /// Why it is deleted and created again: fields that never change, as the plan allows.
+    /// Why it is deleted and created again: immutable fields that change, if the plan allows this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recreated: Option<String>,
-    /// The server's refusal of the dry run.
+    /// The error with which the server refused the dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What the user can do about the refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<RefusalRemedy>,
-    /// Why the server could not judge it yet: `namespace shop does not exist yet`.
+    /// Why the server could not check it yet: `namespace shop does not exist yet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<String>,
 }
@@ -40,15 +40,15 @@ pub struct ObjectDiff {
 pub enum RefusalRemedy {
     /// Upgrade: another client created the object after the plan was made.
     Upgrade,
-    /// Take the fields that other managers hold, or leave them.
+    /// Take the fields that other managers own, or leave them.
     TakeOrYield,
     /// Give the live fields the wanted values, or change the annotation by which the manifest refuses conflicts.
     Annotation,
     /// Recreate the object.
     Recreate,
-    /// Take the change out of the manifest: its kind is never recreated.
+    /// Remove the change from the manifest, because objects of this kind are never recreated.
     ByHand,
-    /// Delete this webhook configuration of the installation itself: its backend does not answer, and what would repair it is refused.
+    /// Delete this webhook configuration of the installation: its backend does not answer, so it denies the writes that would repair it.
     DeleteWebhooks(Box<ObjectKey>),
 }
 
@@ -56,15 +56,15 @@ pub enum RefusalRemedy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FieldChange {
-    /// `spec.template.spec.containers[metrics-server].image`.
+    /// The path, e.g. `spec.template.spec.containers[metrics-server].image`.
     pub path: String,
-    /// Live value; absent where the field is new.
+    /// The live value; absent if the field is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<Value>,
-    /// Value after the apply; absent where the field is removed.
+    /// The value after the apply; absent if the field is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Value>,
-    /// Who else owns the live value now.
+    /// The other managers that own the live value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<FieldOwner>,
 }
@@ -75,7 +75,7 @@ pub struct FieldChange {
 pub struct FieldOwner {
     /// Its name.
     pub manager: String,
-    /// When it last changed what it owns of the object (managedFields), RFC 3339.
+    /// When it last changed its fields of the object (managedFields), as RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
 }
@@ -97,7 +97,7 @@ pub enum ObjectChange {
 }
 
 impl ObjectDiff {
-    /// What happens to the object.
+    /// Returns the kind of change.
     #[must_use]
     pub fn change(&self) -> ObjectChange {
         if self.error.is_some() {
@@ -109,7 +109,7 @@ impl ObjectDiff {
         } else if !self.fields.is_empty()
             || self.unjudged.is_some() && self.action == Action::Update
         {
-            // Its manifest changed, whatever the server would say.
+            // Its manifest changed, even if the server could not check it yet.
             ObjectChange::Changed
         } else {
             ObjectChange::Unchanged
@@ -117,8 +117,7 @@ impl ObjectDiff {
     }
 }
 
-/// Hides values of Secrets that templates wrote into objects. The path of a field is made of names, but that of a value in a set ends
-/// with it.
+/// Masks values of Secrets that templates wrote into objects, also in paths: the path of an item of a set ends with its value.
 pub fn hide(changes: &mut [ObjectDiff], mask: &SecretMask) {
     for change in changes {
         for field in &mut change.fields {
@@ -140,7 +139,7 @@ pub fn hide(changes: &mut [ObjectDiff], mask: &SecretMask) {
     }
 }
 
-/// What a plan changes, counted.
+/// The number of objects for each kind of change in a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
@@ -150,11 +149,11 @@ pub struct Counts {
     pub added: usize,
     /// Objects that are deleted.
     pub pruned: usize,
-    /// Objects that are released: they existed before us.
+    /// Objects that are released because they existed before the installation.
     pub released: usize,
     /// Objects that are no longer ours and stay.
     pub retained: usize,
-    /// Objects that stay as they are.
+    /// Objects that do not change.
     pub unchanged: usize,
     /// Objects that are deleted and created again.
     pub recreated: usize,
@@ -194,7 +193,7 @@ impl Counts {
 }
 
 impl std::fmt::Display for Counts {
-    /// `1 changed, 1 added, 1 pruned, 6 unchanged`; rare kinds of change are left out where their count is 0.
+    /// `1 changed, 1 added, 1 pruned, 6 unchanged`; rarer kinds of change are left out if their count is 0.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,

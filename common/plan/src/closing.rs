@@ -1,5 +1,5 @@
-//! What an operation does after its objects are applied and ready: requests to the API server, or a child program. They come in stages;
-//! a stage begins only where everything before it succeeded.
+//! The steps of an operation after its objects are applied and ready: requests to the API server, or runs of helm. They are grouped in
+//! stages; a stage begins only if everything before it succeeded.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,45 +13,46 @@ use super::release_records::ReleaseRecords;
 use super::teardown::TeardownTurn;
 use super::{Deletion, InstallationPlan, Moving, Target};
 
-/// One step of a stage.
+/// One step after the objects are applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ClosingStep {
-    /// Helm itself installs or removes a release: then there are no objects.
+    /// Runs helm to install or remove a release. The plan then applies no objects itself.
     Run {
         /// The release.
         release: HelmRelease,
-        /// The Secrets in which helm keeps it, as the plan was made with them: it runs from no others.
+        /// Helm's Secrets of the release when the plan was made. The step refuses to run if they have changed.
         records: ReleaseRecords,
     },
-    /// Every object of a definition is written again, and the versions that they were stored in leave it
+    /// Writes every object of a CRD again, and removes the versions in which they were stored from the CRD
     /// ([`InstallationPlan::check_migrations`]).
     Rewrite(Migration),
-    /// Another installation of the command takes the object over: no request.
+    /// Leaves the object to another installation of the command that takes it over. It sends no request.
     HandOver(Moving),
-    /// The object is deleted, under its uid.
+    /// Deletes the object, on condition that it still has its uid.
     Delete {
-        /// When.
+        /// When it is deleted, relative to the other deletions.
         turn: TeardownTurn,
         /// The object.
         deletion: Deletion,
     },
-    /// Our fields leave the object, which was there before us.
+    /// Removes our fields from the object, which existed before the installation.
     Release(Target),
-    /// What kops' own tool reads is written, where it knows the add-on.
+    /// Writes what kops' own tool reads, if that tool knows the add-on.
     Annotate(KopsRecord),
-    /// Our marks and field manager leave the object, under its uid.
+    /// Removes our marks and field manager from the object, on condition that it still has its uid.
     GiveBack(Deletion),
-    /// The records of another tool are hidden from it, for everything that they name is ours then. Without objects, they are only noted.
+    /// Hides the records of another tool from that tool, because we own everything they name. Without objects, the step
+    /// changes nothing in the cluster.
     SetAside(FormerRecord),
-    /// They are as they were again.
+    /// Makes the records of another tool visible to it again.
     Restore(FormerRecord),
-    /// They are deleted while they are set aside.
+    /// Deletes the records of another tool that are set aside.
     Discard(FormerRecord),
 }
 
 impl ClosingStep {
-    /// The object that the step is reported by.
+    /// Returns the key of the object under which the step is reported.
     #[must_use]
     pub fn key(&self) -> ObjectKey {
         match self {
@@ -74,7 +75,7 @@ impl ClosingStep {
         }
     }
 
-    /// Whether everything is as the step wants it: then it only looks, if at all.
+    /// Whether the step has nothing to write.
     #[must_use]
     pub fn is_void(&self) -> bool {
         match self {
@@ -86,7 +87,7 @@ impl ClosingStep {
         }
     }
 
-    /// Its stage. What other tools have recorded comes last: after a failure, they find what was there before.
+    /// Returns the stage. Records of other tools come last: after a failure, these tools still find the former state.
     fn stage(&self) -> (u8, Option<TeardownTurn>) {
         match self {
             Self::Run { .. } => (0, None),
@@ -101,7 +102,7 @@ impl ClosingStep {
     }
 }
 
-/// The key of an object of a record.
+/// Returns the key of an object that stores a record of another tool.
 #[must_use]
 pub fn record_key(record: &FormerRecord, object: &FormerObject) -> ObjectKey {
     ObjectKey {
@@ -113,18 +114,18 @@ pub fn record_key(record: &FormerRecord, object: &FormerObject) -> ObjectKey {
 }
 
 impl InstallationPlan {
-    /// Adds closing steps, each to its stage.
+    /// Adds closing steps, and sorts all of them by stage.
     pub fn close(&mut self, steps: impl IntoIterator<Item = ClosingStep>) {
         self.closing.extend(steps);
         self.closing.sort_by_key(ClosingStep::stage);
     }
 
-    /// The closing steps, stage after stage; those of one stage are independent of each other.
+    /// Returns the closing steps by stage, in order. Steps of one stage are independent of each other.
     pub fn stages(&self) -> impl Iterator<Item = &[ClosingStep]> {
         self.closing.chunk_by(|a, b| a.stage() == b.stage())
     }
 
-    /// What is deleted, but for what has to go before a step ([`super::holder`]).
+    /// Returns the deletions, without objects that must be deleted before a step ([`super::holder`]).
     pub fn deletions(&self) -> impl Iterator<Item = &Deletion> {
         self.closing.iter().filter_map(|step| match step {
             ClosingStep::Delete { deletion, .. } => Some(deletion),
@@ -132,7 +133,7 @@ impl InstallationPlan {
         })
     }
 
-    /// Objects that were there before us, and that our fields leave.
+    /// Returns the objects that existed before the installation and from which our fields are removed.
     pub fn released(&self) -> impl Iterator<Item = &ObjectKey> {
         self.closing.iter().filter_map(|step| match step {
             ClosingStep::Release(target) => Some(&target.key),
@@ -140,7 +141,7 @@ impl InstallationPlan {
         })
     }
 
-    /// Definitions that drop a version in which objects may be stored.
+    /// Returns the migrations of CRDs that drop a version in which objects may be stored.
     pub fn migrations(&self) -> impl Iterator<Item = &Migration> {
         self.closing.iter().filter_map(|step| match step {
             ClosingStep::Rewrite(migration) => Some(migration),
@@ -148,7 +149,7 @@ impl InstallationPlan {
         })
     }
 
-    /// Records of other tools that are set aside, restored or deleted.
+    /// Returns the records of other tools that are set aside, restored or deleted.
     pub fn former(&self) -> impl Iterator<Item = &FormerRecord> {
         self.closing.iter().filter_map(|step| match step {
             ClosingStep::SetAside(record)
@@ -158,7 +159,7 @@ impl InstallationPlan {
         })
     }
 
-    /// What is left behind for kops' own tool.
+    /// Returns what the operation writes for kops' own tool.
     #[must_use]
     pub fn kops(&self) -> Option<&KopsRecord> {
         self.closing.iter().find_map(|step| match step {
@@ -167,7 +168,7 @@ impl InstallationPlan {
         })
     }
 
-    /// The release that helm itself installs or removes, and its Secrets.
+    /// Returns the release that helm itself installs or removes, and its Secrets.
     #[must_use]
     pub fn helm_release(&self) -> Option<(&HelmRelease, &ReleaseRecords)> {
         self.closing.iter().find_map(|step| match step {

@@ -1,11 +1,11 @@
-//! The plan file: what a command would do, as JSON that people and CI review and that `apply` runs.
+//! The plan file: the plan of a command as JSON, for review by people and CI, which `apply` runs.
 //!
-//! It holds the plan of the command as JSON and a digest of it. To run it is to plan again and to compare the two:
-//! [`moved()`] lists everything that differs. Secrets are in it by name only: no values, and no digests, which could be
-//! guessed (semantics 13 and 17); the resourceVersions of the Secrets of `valuesFrom` are part of `to.valuesHash`.
-//! `spec.values` stands in it as it was typed: Secrets have no place there (semantics 10).
+//! It holds the plan and its digest. `apply` plans again and compares both plans: [`moved()`] lists all differences
+//! (semantics 17.1). The file names Secrets, but holds neither their values nor digests of them, which would allow guesses;
+//! the resourceVersions of the Secrets of `valuesFrom` are part of `to.valuesHash`. It holds `spec.values` as entered, because
+//! these must not contain secrets.
 //!
-//! Two plans of an unmoved cluster are the same bytes: the file holds no time and no random number.
+//! Plans for an unchanged cluster are equal byte for byte: the file holds no time and no random number.
 
 mod fleet;
 mod moved;
@@ -24,7 +24,7 @@ pub use read::{FileError, LARGEST, Plans, expected, read, write};
 
 /// `kind` of a plan file.
 pub const KIND: &str = "AddonPlan";
-/// `apiVersion` of a plan file: it has one of its own, for it changes whenever the plan does.
+/// `apiVersion` of a plan file. It has its own version because it changes whenever the plan types do.
 pub const VERSION: &str = "kubectl-addons.dev/v1alpha8";
 
 /// A plan file without its digest.
@@ -37,20 +37,20 @@ pub struct PlanFile {
     pub kind: String,
     /// Version of the program that wrote it.
     pub tool: String,
-    /// The cluster that it was made for.
+    /// The cluster for which the plan was made.
     pub cluster: PlanFileCluster,
-    /// What the user decided about how plans are made.
+    /// The user's choices about how plans are made.
     pub choices: Choices,
-    /// Whether our own definitions are missing: they are installed first.
+    /// Whether our own CRDs are missing, and are installed first.
     pub defines: bool,
-    /// Namespaces of first records, sorted by name.
+    /// Namespaces that must exist before the first records are written, sorted by name.
     pub namespaces: Vec<RecordNamespace>,
-    /// What changes, in the order of the command.
+    /// The plans of the installations, in the order of the command.
     pub installations: Vec<InstallationPlan>,
-    /// Which object waits for which, over all installations.
+    /// The graph of which object waits for which, across all installations.
     pub graph: Graph,
-    /// What the server said to a dry run, field by field; Secrets are masked. It decides nothing, but who reviews the plan reads it: it
-    /// is compared as everything else is.
+    /// The changes of fields in a dry run, with masked Secrets. `apply` compares them like everything else, because the reviewer
+    /// relied on them.
     pub changes: Vec<ObjectDiff>,
 }
 
@@ -58,11 +58,11 @@ pub struct PlanFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlanFileCluster {
-    /// The namespace whose uid tells clusters apart: kube-system, or that of the installations where kube-system may not be read.
+    /// The namespace whose uid identifies the cluster: kube-system or, if that may not be read, the one of the installations.
     pub namespace: String,
     /// The uid of that namespace.
     pub uid: String,
-    /// `gitVersion` of its API server: what entries have to fit.
+    /// `gitVersion` of its API server, against which entries are checked.
     pub version: String,
 }
 

@@ -1,11 +1,11 @@
-//! What kops' own tool reads of an add-on, and how it stands after an operation.
+//! The data of an add-on that kops' own tool reads, and the prune rules of kops.
 
 use serde::{Deserialize, Serialize};
 
 use common::api::catalogue::{AddonVersion, PruneKind};
 
-/// The annotation of a namespace by which kops knows what is installed, and the nodes that have to be replaced. Written last: after
-/// a failure, kops' tool sees what was there before (semantics 11).
+/// The annotation of a namespace in which kops records what is installed, and the nodes to replace. It is written last, so that kops'
+/// tool still sees the former state after a failure (semantics 11.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KopsRecord {
@@ -13,28 +13,28 @@ pub struct KopsRecord {
     pub namespace: String,
     /// Key of the annotation.
     pub key: String,
-    /// Its text as it was read; `None` where there is none.
+    /// Its value when the plan was made; `None` if it did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Its text afterwards; `None` removes it.
+    /// Its value after the operation; `None` removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Nodes that are marked as needing an update, sorted by name.
+    /// Nodes to mark as needing an update, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
 }
 
-/// Where the certificate authorities of `needsPKI` are, whatever namespace an entry has.
+/// The namespace of the certificate authorities for `needsPKI`, for entries of any namespace.
 pub const AUTHORITY_NAMESPACE: &str = "kube-system";
 
-/// The Secret with the certificate authority of an add-on; its Issuer has the name of the add-on.
+/// Returns the name of the Secret with the certificate authority of an add-on. Its Issuer has the name of the add-on.
 #[must_use]
 pub fn authority_secret(addon: &str) -> String {
     format!("{addon}-ca")
 }
 
 impl KopsRecord {
-    /// Whether there is nothing to write.
+    /// Whether the operation has nothing to write for kops.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.before == self.after && self.nodes.is_empty()
@@ -44,16 +44,16 @@ impl KopsRecord {
 /// The nodes that an update of an add-on asks to replace (`needsRollingUpdate`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeRole {
-    /// Those of the control plane, by the label of today or by that of kops before 1.24.
+    /// Nodes of the control plane, by the current label or by that of kops before 1.24.
     ControlPlane,
-    /// All others.
+    /// All other nodes.
     Workers,
     /// Every node.
     All,
 }
 
 impl NodeRole {
-    /// Reads `needsRollingUpdate`. As in kops, an unknown word means every node.
+    /// Parses `needsRollingUpdate`. As in kops, an unknown value means every node.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
@@ -63,7 +63,7 @@ impl NodeRole {
         }
     }
 
-    /// The selectors that find them, each with its name in a request; a node of any of them counts.
+    /// Returns the alternative selectors for these nodes, each as query parameters. A node matches if any of them matches.
     #[must_use]
     pub fn selectors(self) -> &'static [&'static [(&'static str, &'static str)]] {
         match self {
@@ -77,7 +77,7 @@ impl NodeRole {
     }
 }
 
-/// Kinds in which old objects are searched by the `selector` of an entry without `prune`: those that kops itself prunes.
+/// The kinds that kops itself prunes. Old objects of an entry without `prune` are searched in them with its `selector`.
 const SELECTED: [(&str, &str); 13] = [
     ("", "ConfigMap"),
     ("", "Service"),
@@ -99,11 +99,11 @@ const SELECTED: [(&str, &str); 13] = [
     ("rbac.authorization.k8s.io", "Role"),
     ("rbac.authorization.k8s.io", "RoleBinding"),
 ];
-/// Controllers make these of Services, labels and all.
+/// Kinds that controllers derive from Services, with their labels.
 const DERIVED: [(&str, &str); 2] = [("", "Endpoints"), ("discovery.k8s.io", "EndpointSlice")];
 
-/// Where to look for objects of an add-on that were installed before there was an inventory, and what is not looked for. A rule
-/// without an equality (`a=b`, `a in (b)`, or the name of an object) would match what is not of the add-on: it matches nothing.
+/// Returns the rules to find objects of an add-on that were installed before it had an inventory, and warnings. A rule without an
+/// equality (`a=b`, `a in (b)`, or the name of an object) is left out because it would match foreign objects (semantics 11.3).
 #[must_use]
 pub fn prune_rules(version: &AddonVersion) -> (Vec<PruneKind>, Vec<String>) {
     let mut warnings = Vec::new();
@@ -130,9 +130,9 @@ pub fn prune_rules(version: &AddonVersion) -> (Vec<PruneKind>, Vec<String>) {
     (rules.cloned().collect(), warnings)
 }
 
-/// Whether a selector of labels asks for a value of one of them.
+/// Whether a label selector requires a certain value of a label.
 fn equalities(selector: &str) -> bool {
-    // The values of a set are between parentheses, with commas of their own.
+    // The values of a set are in parentheses and separated by commas, too.
     let mut depth = 0_usize;
     let requirements = selector.split(|c: char| {
         match c {
@@ -149,7 +149,7 @@ fn equalities(selector: &str) -> bool {
     })
 }
 
-/// Whether a selector of fields asks for one object: that of a namespace finds everything in it.
+/// Whether a field selector names one object. One with only a namespace matches everything in it.
 fn names_an_object(selector: &str) -> bool {
     let mut requirements = selector.split(',').filter_map(|one| one.split_once('='));
     requirements.any(|(field, _)| field.trim() == "metadata.name")

@@ -1,31 +1,31 @@
-//! The plan: what one operation will do to one installation, as a value that leaves the engine no choices.
+//! The plan: what one operation will do to one installation, as a value that leaves no decisions to the engine.
 //!
-//! `diff`, `--dry-run`, the confirmation, the plan file and the executor all take the same [`InstallationPlan`]. As JSON it has
-//! everything but the contents of objects: those lie beside it, and no Secret is ever written to a file.
+//! `diff`, `--dry-run`, the confirmation, the plan file and the executor all use the same [`InstallationPlan`]. Its JSON holds
+//! everything but the contents of objects, so no Secret is ever written to a file.
 //!
-//! | module | what it decides |
+//! | module | contents |
 //! |---|---|
-//! | [`desired`] | the wanted objects |
-//! | [`choices`] | what the caller decided about how plans are made |
-//! | [`claims`] | what other installations use |
-//! | [`inventory`], [`snapshot`] | what is recorded and what is there, as values |
+//! | [`desired`] | the objects that an installation should have |
+//! | [`choices`] | the user's choices about how plans are made |
+//! | [`claims`] | the objects that other installations use |
+//! | [`inventory`], [`snapshot`] | the recorded and the live objects, as values |
 //! | `relocate` | recorded objects whose kind moved to another group |
-//! | [`mod@kops`] | what kops' own tool finds recorded afterwards |
-//! | [`facts`] | what a plan was made with, to tell later whether it still holds |
-//! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
+//! | [`mod@kops`] | what is recorded for kops' own tool |
+//! | [`facts`] | the facts that a plan is based on, to check later whether it is still valid |
+//! | [`planner`], `decide` | the plan: what happens to each object, and which objects cannot be applied |
 //! | [`restored`] | whether the record is older than the cluster |
-//! | [`adoption`], [`found`] | which objects of other tools may become ours, and what these tools installed |
-//! | [`gitops`] | what Argo CD and Flux apply again and again, and which fields of an installation are theirs |
-//! | [`conflicts`], [`recreate`], [`immutable`], [`holder`] | what happens to fields that others hold, that never change, or that ask for what only one object can have |
-//! | [`refusal`] | what the API server refuses of a plan in a dry run |
-//! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
-//! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
-//! | [`closing`] | what follows once the objects are applied: the steps of the stages after the gate |
-//! | [`crd_safety`], [`migration`] | what changed definitions do to live objects, and to the versions that these are stored in |
-//! | [`lasting`] | what going back does not undo |
+//! | [`adoption`], [`found`] | which objects of other tools an installation may take over, and what these tools installed |
+//! | [`gitops`] | the objects that Argo CD and Flux reconcile, and the fields of an installation that they own |
+//! | [`conflicts`], [`recreate`], [`immutable`], [`holder`] | conflicts with other owners, immutable fields, and values only one object can have |
+//! | [`refusal`] | the writes of a plan that the API server refuses in a dry run |
+//! | [`mod@prune`], [`teardown`] | which objects are deleted or kept, and in which order |
+//! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which can start now |
+//! | [`closing`] | the steps that follow once the objects are applied and ready |
+//! | [`crd_safety`], [`migration`] | what changed CRDs do to live objects, and to the versions in which these are stored |
+//! | [`lasting`] | what a rollback does not undo |
 //! | [`readiness`], [`standing`] | whether an object is ready, in kstatus' terms; how an installation stands |
-//! | [`history`] | what is kept of each revision of an installation, and which one a rollback goes back to |
-//! | [`changes`], [`summary`], [`mod@file`] | what people read of a plan, and a plan in a file |
+//! | [`history`] | the stored revisions of an installation, and the choice of the one for a rollback |
+//! | [`changes`], [`summary`], [`mod@file`] | a plan as text for people, and a plan in a file |
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -97,115 +97,115 @@ pub struct InstallationPlan {
     pub installation: InstallationName,
     /// The add-on.
     pub addon: String,
-    /// What it is called.
+    /// The kind of operation.
     pub verb: Verb,
-    /// What is installed now.
+    /// The version that is installed now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Installed>,
-    /// What will be installed; `None` for an uninstallation.
+    /// The version that will be installed; `None` for an uninstallation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Installed>,
-    /// The entry that it comes from; `None` for an uninstallation.
+    /// The catalogue entry that is installed; `None` for an uninstallation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<EntryFacts>,
     /// The revision that a rollback goes back to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<i64>,
-    /// The record as it should be.
+    /// The record as the operation will write it.
     pub wanted: WantedRecord,
-    /// The record as it was; `None` where there was none.
+    /// The record that existed when the plan was made; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RecordFacts>,
-    /// Installations of the same command that it requires: installed before it, uninstalled after it.
+    /// Installations of the same command that this one requires. They are installed before it and uninstalled after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<InstallationName>,
-    /// Types that the cluster has to serve before it begins, and that other installations of the same command may bring while they run.
+    /// Types that the cluster must serve before the operation begins; other installations of the same command may add them.
     #[serde(skip)]
     pub types: Vec<ResourceType>,
-    /// The target namespace, where it is missing and will be created.
+    /// The target namespace, if it does not exist and will be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_namespace: Option<String>,
     /// The namespace that is deleted with the installation that created it, if nothing else is left in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_namespace: Option<String>,
-    /// What is applied, sorted by key; the [`graph::Graph`] of the command says in which order.
+    /// The objects to apply, sorted by key. The [`graph::Graph`] of the command gives their order.
     pub steps: Vec<Step>,
-    /// What follows once all steps succeeded, sorted by stage ([`closing`]).
+    /// The steps that follow once all `steps` succeeded, sorted by stage ([`closing`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closing: Vec<ClosingStep>,
-    /// Ours and no longer in the manifest, but of a kind that is deleted only where the caller names it.
+    /// Our objects that are no longer in the manifest and stay, e.g. because kinds that hold data are deleted only on request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retained: Vec<ObjectKey>,
-    /// Recorded objects of which it is not known whether they exist: they stay recorded, and so does the installation.
+    /// Recorded objects that cannot be read and may exist. They stay recorded, and so does the installation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<ObjectKey>,
-    /// Wanted objects that are as they should be: no request at all.
+    /// Objects that need no request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<ObjectKey>,
-    /// Fields that an earlier apply left to other managers, of objects that stay as they are: drift.
+    /// Drift: fields of unchanged objects that an earlier apply left to other managers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yielded: Vec<Yielded>,
-    /// Objects to watch until they are ready, changed or not, sorted by key.
+    /// Objects to wait for until they are ready, sorted by key. They include unchanged ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wait_for: Vec<Target>,
-    /// The Jobs of them that the server deletes after their end. Only those that were seen complete are recorded with a digest: once they
-    /// are gone, nothing else tells whether they have run.
+    /// The Jobs in `wait_for` that the server deletes after their end. A digest is recorded only for those that were seen complete,
+    /// because nothing else shows after the deletion that they have run.
     #[serde(skip)]
     pub expiring: BTreeSet<ObjectKey>,
-    /// Objects whose content is partly made at random and not kept: another plan has other values of them.
+    /// Objects with random content that is not kept: each plan has other values for them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub generated: BTreeSet<ObjectKey>,
-    /// By what the record will tell the cluster of the objects from others; `None` where the uid of its kube-system may not be read.
+    /// The identity of the objects' cluster, for the record; `None` if the uid of its kube-system may not be read.
     #[serde(skip)]
     pub cluster: Option<ClusterIdentity>,
-    /// How the inventory changes that is recorded again, where nothing else does (semantics 13).
+    /// The changes of the inventory if the operation only records the installation again (semantics 13.11).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<restored::rebuild::RebuiltInventory>,
-    /// Things that the user should know and that stop nothing.
+    /// Warnings, which do not stop the operation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What changed definitions do to live objects: see [`InstallationPlan::check_breakages`].
+    /// What changed CRDs do to live objects: see [`InstallationPlan::check_breakages`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakages: Vec<crd_safety::Breakage>,
-    /// Objects that cannot be changed in place, or that need what a pruned object holds: see [`immutable::check`].
+    /// Objects that cannot be changed in place, or that need something that a pruned object still holds: see [`immutable::check`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recreations: Vec<immutable::Recreation>,
-    /// Pruned objects that may be deleted before the rest, as the user named them.
+    /// Pruned objects that the user named and that may therefore be deleted first.
     #[serde(skip)]
     pub may_go_first: BTreeSet<ObjectKey>,
-    /// Writes that the server refuses: see [`refusal::check`].
+    /// Writes that the server refuses in a dry run: see [`refusal::check`].
     #[serde(skip)]
     pub refused: Vec<refusal::RefusedWrite>,
-    /// Writes that the server could not judge beforehand; they decide nothing.
+    /// Writes that the server could not check in a dry run. They do not stop the operation.
     #[serde(skip)]
     pub unjudged: Vec<immutable::UnjudgedWrite>,
-    /// What was there.
+    /// The state of the cluster that the plan is based on.
     pub facts: PlanFacts,
-    /// Recorded before the first write: everything that was or will be ours.
+    /// The inventory to record before the first write: everything that was or will be ours.
     #[serde(skip)]
     pub union: Inventory,
-    /// Recorded after the last one, with the uids and generations that the writes returned.
+    /// The inventory to record after the last write, which adds the uids and generations that the writes returned.
     #[serde(skip)]
     pub exact: Inventory,
-    /// Hides in everything that is reported of the plan what comes from Secrets: those of the values, and those of the manifest.
+    /// Masks content of Secrets (from values or from the manifest) in everything that is reported about the plan.
     #[serde(skip)]
     pub mask: Arc<SecretMask>,
 }
 
-/// A namespace that has to exist before the first record is written into it.
+/// A namespace that must exist before the first record is written into it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecordNamespace {
     /// Its name.
     pub name: String,
-    /// Whether it is created where it is missing.
+    /// Whether to create it if it does not exist.
     pub create: bool,
-    /// Whether it gets a first core installation: then its deletion is guarded before the record is there (semantics 14).
+    /// Whether it gets its first core installation: then its deletion is guarded before the record exists (semantics 14.2).
     pub holds_core: bool,
 }
 
 impl InstallationPlan {
-    /// A plan of an uninstallation that does nothing.
+    /// Returns an empty plan, without objects, steps and a version to install.
     #[must_use]
     pub fn nothing(installation: InstallationName, addon: &str) -> Self {
         Self {
@@ -215,7 +215,7 @@ impl InstallationPlan {
         }
     }
 
-    /// Whether objects that no installation owned become ours.
+    /// Whether the plan takes over objects that no installation owns.
     #[must_use]
     pub fn takes_over(&self) -> bool {
         self.steps.iter().any(|step| step.policy.adopted.is_some())
@@ -230,7 +230,7 @@ impl InstallationPlan {
             && self.rebuilt.is_none()
     }
 
-    /// What is sent for an object; `None` where it is as it should be.
+    /// Returns the step that applies an object; `None` if the plan does not apply it.
     #[must_use]
     pub fn step(&self, key: &ObjectKey) -> Option<&Step> {
         let found = self.steps.binary_search_by(|step| step.target.key.cmp(key));
@@ -238,27 +238,27 @@ impl InstallationPlan {
     }
 }
 
-/// One object to apply: one request.
+/// One object to apply, in one request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
-    /// Where the request goes.
+    /// The object, and how requests address it.
     pub target: Target,
-    /// What it does.
+    /// What the step does.
     pub action: Action,
-    /// The whole object as it is sent, with namespace and ownership marks.
+    /// The complete object to send, with its namespace and ownership marks.
     #[serde(skip)]
     pub object: Arc<Value>,
-    /// uid of the live object that the plan was made for; `None` where there was none.
+    /// uid of the live object when the plan was made; `None` if it did not exist.
     #[serde(skip)]
     pub uid: Option<String>,
     /// Digest of the object; empty for Secrets ([`desired::digest_of`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// resourceVersion of the live object: an answer with the same one says that nothing changed.
+    /// resourceVersion of the live object. If the response has the same one, the apply changed nothing.
     #[serde(skip)]
     pub seen: Option<String>,
-    /// What happens to fields that others changed or that cannot change.
+    /// What happens to fields that others changed or that are immutable.
     pub policy: Policy,
 }
 
@@ -266,32 +266,32 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
-    /// The object is not there.
+    /// The object does not exist.
     Create,
-    /// It is there, and no installation owns it: it becomes ours.
+    /// It exists, and no installation owns it: this one takes it over.
     Adopt,
     /// The manifest changed.
     Update,
     /// The live object was edited.
     Restore,
-    /// It is not known whether it changed (Secrets carry no digest), or others changed what is theirs alone.
+    /// It may have changed (Secrets have no digest), or others changed fields that only they own.
     Refresh,
 }
 
-/// An object and how its requests are addressed.
+/// An object, and how requests address it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Target {
-    /// Identity.
+    /// The object's identity.
     pub key: ObjectKey,
-    /// Version that requests use.
+    /// The API version for requests.
     pub version: String,
-    /// Plural name in URLs.
+    /// The plural name of its kind, for URLs.
     pub plural: String,
 }
 
 impl Target {
-    /// Whether it would be deleted with another object: with its namespace, or with the definition of its kind.
+    /// Whether deleting `other` also deletes this object: `other` is its namespace, or the CRD of its kind.
     #[must_use]
     pub fn goes_with(&self, other: &ObjectKey) -> bool {
         match KeptKind::from_key(other) {
@@ -303,7 +303,7 @@ impl Target {
         }
     }
 
-    /// Group, version and kind.
+    /// Returns group, version and kind.
     #[must_use]
     pub fn gvk(&self) -> Gvk {
         Gvk {
@@ -314,18 +314,18 @@ impl Target {
     }
 }
 
-/// Fields of one object that other managers hold, because the policy was to yield.
+/// Fields of one object that were left to other managers, as the policy for conflicts says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Yielded {
     /// The object.
     pub key: ObjectKey,
-    /// Their paths.
+    /// The paths of the fields.
     pub fields: Vec<String>,
 }
 
 impl Yielded {
-    /// What the inventory remembers of an object; `None` where it has all of its fields.
+    /// Reads the fields from the inventory; returns `None` if none were left to other managers.
     fn of(key: &ObjectKey, item: &inventory::InventoryItem) -> Option<Self> {
         let fields = item.object.yielded.clone();
         (!fields.is_empty()).then(|| Self {
@@ -335,7 +335,7 @@ impl Yielded {
     }
 }
 
-/// An object that changes its owner without being deleted (semantics 13).
+/// An object that moves to another installation without being deleted (semantics 13.9).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Moving {
@@ -345,23 +345,23 @@ pub struct Moving {
     pub to: InstallationName,
 }
 
-/// One object that stops being ours, deleted or not, with the precondition of its uid.
+/// One object that is deleted or given back, on condition that it still has its uid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Deletion {
     /// The object.
     pub target: Target,
-    /// Its uid: another object of that name is not ours.
+    /// Its uid. An object with the same name and another uid is not ours.
     pub uid: String,
-    /// Its resourceVersion when the plan was made: as long as it has that, it is as it was judged.
+    /// Its resourceVersion when the plan was made. If it has changed since, the object is checked again.
     #[serde(skip)]
     pub resource_version: String,
-    /// The labels that made it ours to delete.
+    /// The labels that the object must still carry.
     #[serde(skip)]
     pub labels: BTreeMap<String, String>,
 }
 
-/// The text of an error that holds every problem of its kind.
+/// Formats several problems as the text of one error, one per line.
 fn one_a_line(problems: &[impl std::fmt::Display]) -> String {
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     lines.join("\n")

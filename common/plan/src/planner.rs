@@ -1,4 +1,4 @@
-//! Makes the [`InstallationPlan`]: what is wanted, what is recorded and what is there, and nothing else, decide it.
+//! Makes the [`InstallationPlan`] from the desired, the recorded and the live objects alone.
 
 mod adopt;
 mod refusal;
@@ -28,85 +28,85 @@ use common::manifest::kinds::traits::KindTraits;
 
 pub use refusal::{ObjectRefusal, PlanError, RefusalReason};
 
-/// Everything that a plan follows from.
+/// All inputs of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanInput<'a> {
     /// The installation.
     pub installation: &'a InstallationName,
     /// The add-on.
     pub addon: &'a str,
-    /// What is installed now.
+    /// The version that is installed now.
     pub from: Option<&'a Installed>,
-    /// What is wanted.
+    /// What the operation should achieve.
     pub goal: Goal<'a>,
-    /// What is recorded, also by an operation that was interrupted.
+    /// The recorded objects, including those of an interrupted operation.
     pub inventory: &'a Inventory,
-    /// Until when the record knows what was written.
+    /// The time up to which the record covers our writes.
     pub memory: RecordCoverage,
     /// The live objects that [`reads`] asks for.
     pub snapshot: &'a Snapshot,
-    /// What the cluster serves.
+    /// The kinds that the cluster serves.
     pub kinds: &'a KindTable,
-    /// What other installations of this cluster use.
+    /// The objects that other installations of this cluster use.
     pub claims: &'a Claims,
-    /// Recorded objects that do not carry our label because another tool installed them, as the selectors of an entry say.
+    /// Recorded objects without our label: another tool installed them, and selectors of the entry matched them.
     pub unmarked: &'a BTreeSet<ObjectKey>,
     /// Kinds whose objects are deleted although they hold data, because the user named them.
     pub delete_kinds: &'a BTreeSet<KeptKind>,
-    /// Recorded objects that stay and stay recorded although they are not wanted, and why: it is not known whether their manifest is
-    /// gone.
+    /// Recorded objects that are not desired but stay in the cluster and in the inventory because their manifest may still exist, with
+    /// the reason.
     pub held: &'a BTreeMap<ObjectKey, String>,
-    /// Recorded objects that stay as they are without being wanted: hooks that have run.
+    /// Recorded objects that are not desired and stay unchanged: hooks that have run.
     pub resting: &'a BTreeSet<ObjectKey>,
 }
 
-/// What is wanted of an installation.
+/// What an operation should achieve.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal<'a> {
-    /// These objects, and no others.
+    /// Apply these objects, and prune all others.
     Install(WantedObjects<'a>),
-    /// These objects, as far as they exist: they become ours, and nothing else of them changes.
+    /// Take over those of these objects that exist, without any other change to them.
     Adopt(WantedObjects<'a>),
-    /// None: every object is deleted.
+    /// Delete every object.
     Uninstall {
-        /// Only the record is deleted; the objects stay.
+        /// Delete only the record, and keep the objects.
         keep: bool,
     },
-    /// None: every object stays, and is ours no longer.
+    /// Give up ownership of every object, and delete none.
     Release,
 }
 
-/// The objects that are wanted, and how they are applied.
+/// The objects to apply or adopt, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedObjects<'a> {
     /// The objects.
     pub desired: &'a Desired,
-    /// What they are.
+    /// The version that they belong to.
     pub to: &'a Installed,
-    /// The namespace of objects that name none.
+    /// The namespace for objects that do not name one.
     pub target_namespace: &'a str,
-    /// Whether a missing target namespace is created.
+    /// Whether to create the target namespace if it does not exist.
     pub create_namespace: bool,
-    /// A namespace that something else than objects needs: it carries a record of kops.
+    /// The namespace that carries the record of kops, which must exist even if no object is in it.
     pub record_namespace: Option<&'a str>,
-    /// Namespaces that other add-ons of the command define: objects in them wait for these.
+    /// Namespaces that other add-ons of the command create. Objects in them wait for these add-ons.
     pub coming: &'a BTreeSet<String>,
-    /// What happens to fields of our objects that others changed.
+    /// The policy for fields of our objects that others changed.
     pub conflicts: ConflictPolicy,
-    /// What happens to edits between versions.
+    /// The policy for edits between upgrades.
     pub reconcile: ReconcilePolicy,
-    /// Whether the entry or the values changed, a repair was asked for, or an operation was interrupted: then edits are
-    /// reverted and Secrets are applied, also with [`ReconcilePolicy::Once`] (semantics 12).
+    /// Whether the entry or the values changed, the user asked for a repair, or an operation was interrupted. Then edits are
+    /// reverted and Secrets are applied even with [`ReconcilePolicy::Once`] (semantics 12.5).
     pub due: bool,
-    /// How much of a larger set may be pruned.
+    /// The maximum share of objects to prune from a larger set.
     pub allow_prune: PruneLimit,
-    /// Whether objects that exist and that no installation owns become ours; otherwise they are refused (semantics 12).
+    /// Whether to take over existing objects that no installation owns; otherwise they are refused (semantics 12.10).
     pub adopt: bool,
     /// The revision that a rollback goes back to.
     pub revision: Option<i64>,
 }
 
-/// What a snapshot has to hold for a plan of these objects.
+/// Returns what a snapshot must contain to plan these objects.
 #[must_use]
 pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> SnapshotRequest {
     let mut recorded: BTreeSet<ObjectKey> = inventory.objects.keys().cloned().collect();
@@ -127,7 +127,7 @@ pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> Sna
     }
 }
 
-/// The recorded definitions and namespaces that a plan may delete: the user named their kind, and no manifest has them.
+/// Returns the recorded CRDs and namespaces that a plan may delete: the user named their kind, and they are not desired.
 #[must_use]
 pub fn deletable(
     desired: &Desired,
@@ -145,7 +145,7 @@ pub fn deletable(
 /// Makes the plan.
 ///
 /// # Errors
-/// [`PlanError`], with every object that stands in the way.
+/// [`PlanError`], with every object that cannot be applied.
 pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
     let relocated = relocate::relocate(input.inventory, input.snapshot, input.kinds);
     let input = &PlanInput {
@@ -165,7 +165,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
     })
 }
 
-/// Refuses to follow a record that is older than the cluster (semantics 13). To forget it is always possible.
+/// Refuses a record that is older than the cluster (semantics 13.10), except to delete it with `--keep`.
 fn check_memory(input: &PlanInput<'_>) -> Result<(), PlanError> {
     if matches!(input.goal, Goal::Uninstall { keep: true }) {
         return Ok(());
@@ -269,7 +269,7 @@ fn install(
     plan.expiring = expiring(desired, &plan.wait_for);
     let kept = pruning.recorded();
     plan.exact = Inventory::union(&exact, &kept);
-    // Decisions come before the recorded facts: where the two differ, decisions are newer (a new uid, a planned create).
+    // Decisions take precedence over the inventory because they are newer (a new uid, a planned create).
     let union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
     plan.union = union.fit_budget(&plan.exact)?;
     plan.take(pruning, input.snapshot);
@@ -277,7 +277,7 @@ fn install(
     Ok(plan)
 }
 
-/// The recorded objects that another installation of the command takes over.
+/// Returns hand-over steps for the recorded objects that another installation of the command takes over.
 fn moving(input: &PlanInput<'_>, exact: &Inventory) -> Vec<ClosingStep> {
     let taken = input.claims.taken.iter().filter(|(key, _)| {
         input.inventory.objects.contains_key(*key) && !exact.objects.contains_key(*key)
@@ -320,7 +320,7 @@ fn uninstall(input: &PlanInput<'_>, keep: bool) -> InstallationPlan {
     plan
 }
 
-/// The plan that does nothing, of an uninstallation.
+/// Returns an empty plan for the installation.
 fn empty(input: &PlanInput<'_>) -> InstallationPlan {
     InstallationPlan {
         from: input.from.cloned(),
@@ -343,7 +343,7 @@ impl InstallationPlan {
     }
 }
 
-/// The namespaces that objects and kops' record stand in; a release of helm's stands in the target namespace.
+/// Returns the namespaces of the objects, of the Helm release and of kops' record.
 fn namespaces_of<'a>(wanted: &'a WantedObjects<'_>) -> BTreeSet<&'a str> {
     let mut namespaces = wanted.desired.namespaces();
     let release = wanted.to.helm_release.as_ref();
@@ -352,7 +352,7 @@ fn namespaces_of<'a>(wanted: &'a WantedObjects<'_>) -> BTreeSet<&'a str> {
     namespaces
 }
 
-/// The target namespace, where something stands in it, it is missing, and no object of the set is it.
+/// Returns the target namespace if the plan must create it: it is used, does not exist, and no object of the command creates it.
 fn creates_namespace(input: &PlanInput<'_>, wanted: &WantedObjects<'_>) -> Option<String> {
     let target = wanted.target_namespace;
     let needed = wanted.create_namespace
@@ -396,7 +396,7 @@ pub(super) fn namespace_key(name: &str) -> ObjectKey {
     }
 }
 
-/// What is waited for. A Job that was removed after its end is wanted and does not exist: it is not.
+/// Returns the objects to wait for. A Job that was deleted after its end is desired but does not exist, so it is left out.
 fn waited(input: &PlanInput<'_>, desired: &Desired, plan: &InstallationPlan) -> Vec<Target> {
     let waits = wait_targets(desired).into_iter().filter(|target| {
         let key = &target.key;
@@ -411,7 +411,7 @@ fn expiring(desired: &Desired, waited: &[Target]) -> BTreeSet<ObjectKey> {
     expiring.cloned().collect()
 }
 
-/// The wanted objects that can exist without being ready.
+/// Returns the desired objects that can exist without being ready.
 fn wait_targets(desired: &Desired) -> Vec<Target> {
     let waits = desired.objects.values().filter(|wanted| {
         let traits = KindTraits::for_key(&wanted.target.key);

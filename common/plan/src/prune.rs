@@ -1,8 +1,8 @@
-//! Decides about recorded objects that are not wanted any more (semantics 7 and 13).
+//! Decides which recorded objects that are no longer desired are deleted (semantics 7.3 and 13.7).
 //!
-//! A delete needs: in the inventory, our label on the live object, the recorded uid, wanted by no other installation; and
-//! that neither a mark on the live object ([`keep`]) nor a foreign controller keeps it: operators copy labels to
-//! what they make (kustomize-controller#192, #315).
+//! An object is deleted only if it is in the inventory, carries our label, has the recorded uid, no other installation contains
+//! it, and neither a mark on the live object ([`keep`]) nor a foreign controller keeps it: operators copy labels to
+//! the objects that they create (kustomize-controller#192, #315).
 
 pub mod keep;
 pub mod limit;
@@ -19,26 +19,26 @@ use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 pub use common::manifest::kinds::traits::KeptKind;
 
-/// The result.
+/// What happens to the recorded objects that are no longer desired.
 #[derive(Debug, Default)]
 pub(super) struct Pruning {
-    /// Deleted.
+    /// Objects to delete.
     pub(super) deletions: Vec<Deletion>,
-    /// Released: they existed before us.
+    /// Objects to release because they existed before the installation.
     pub(super) release: Vec<Target>,
-    /// Stay, and stay in the inventory.
+    /// Objects that stay in the cluster and in the inventory.
     pub(super) retained: BTreeMap<ObjectKey, InventoryItem>,
-    /// Stay in the inventory because it is not known whether they exist.
+    /// Objects that cannot be read and may exist. They stay in the inventory.
     pub(super) unreachable: BTreeMap<ObjectKey, InventoryItem>,
-    /// Stay as they are, and recorded.
+    /// Objects that stay unchanged and recorded: hooks that have run.
     pub(super) resting: BTreeMap<ObjectKey, InventoryItem>,
-    /// Why objects stay that one would expect to be deleted.
+    /// Why objects stay that the user would expect to be deleted.
     pub(super) warnings: Vec<String>,
-    /// How many recorded objects exist, without those that existed before us.
+    /// The number of recorded objects that exist, without those that existed before the installation.
     pub(super) there: usize,
 }
 
-/// Judges every recorded object. `wanted` are the keys of the new set, `occupied` the namespaces that have to stay.
+/// Decides about every recorded object. `wanted` are the keys of the desired objects, `occupied` the namespaces that must stay.
 pub(super) fn prune(
     input: &PlanInput<'_>,
     owner: &str,
@@ -46,7 +46,7 @@ pub(super) fn prune(
     occupied: &BTreeSet<&str>,
 ) -> Pruning {
     let mut pruning = Pruning::default();
-    // An object can be served in two groups (Ingress once was): under its other key it is the wanted object.
+    // An object can be served in two groups (as Ingress once was): a recorded key may be another key of a desired object.
     let wanted_uids: BTreeSet<&str> = wanted
         .iter()
         .filter_map(|key| input.snapshot.live.get(*key))
@@ -91,7 +91,7 @@ pub(super) fn prune(
                 Some(obstacle) => {
                     pruning.warnings.push(format!("{key} {obstacle}"));
                     if let PruneObstacle::Kept(_) = obstacle {
-                        // Recorded as before: it is deleted when the reason ends.
+                        // It stays recorded, so that it is deleted once nothing keeps it.
                         let mut item = item.clone();
                         item.object.uid.clone_from(&live.uid);
                         pruning.retained.insert(key.clone(), item);
@@ -105,7 +105,7 @@ pub(super) fn prune(
     pruning
 }
 
-/// Why a recorded object that is not wanted any more is not deleted.
+/// Returns why a recorded object that is no longer desired is not deleted.
 fn obstacle(
     input: &PlanInput<'_>,
     key: &ObjectKey,
@@ -123,7 +123,7 @@ fn obstacle(
     }
 }
 
-/// Why an object that is ours may not be deleted.
+/// Returns why an object of ours may not be deleted.
 fn kept_by(inventory: &Inventory, live: &LiveObject) -> Option<String> {
     if let Some(mark) = &live.keep {
         return Some(format!("it carries {mark}"));
@@ -137,20 +137,20 @@ fn kept_by(inventory: &Inventory, live: &LiveObject) -> Option<String> {
 /// Why an object is not deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PruneObstacle {
-    /// It is not ours: it is forgotten.
+    /// It is not ours, and is dropped from the inventory.
     Foreign(&'static str),
-    /// It is ours, and something keeps it: it stays recorded.
+    /// It is ours, but a mark or a controller keeps it. It stays recorded.
     Kept(String),
 }
 
 impl PruneObstacle {
-    /// The owner label is gone, or is that of another installation.
+    /// It has no owner label, or that of another installation.
     pub const UNMARKED: Self = Self::Foreign("it no longer carries our label");
-    /// Another object has its name now.
+    /// Another object has the same name now.
     pub const ANOTHER: Self =
         Self::Foreign("it is another object with the same name, created later");
 
-    /// The reason alone.
+    /// Returns only the reason.
     #[must_use]
     pub fn why(&self) -> &str {
         match self {
@@ -170,8 +170,8 @@ impl std::fmt::Display for PruneObstacle {
 }
 
 impl Deletion {
-    /// Why the object is not deleted although the plan says so: it changed after the plan was made. `labels`: those that it has now;
-    /// `inventory`: what the installation has recorded.
+    /// Returns why the object must not be deleted as planned: it has changed since the plan was made. `labels` are its current labels,
+    /// `inventory` holds the recorded objects of the installation.
     #[must_use]
     pub fn obstacle(
         &self,
@@ -192,7 +192,7 @@ impl Deletion {
     }
 }
 
-/// How a recorded object is addressed now; `None` where its kind is not served.
+/// Returns how requests address a recorded object now; `None` if its kind is not served.
 pub(super) fn target(
     snapshot: &Snapshot,
     kinds: &KindTable,
@@ -223,8 +223,8 @@ pub(super) fn target(
 }
 
 impl Pruning {
-    /// A kind that is not served. Where the objects are gone with it, the object is forgotten. Else it stays recorded, and is pruned
-    /// when its kind is served again.
+    /// Handles an object whose kind is not served. If the kind was deleted, and the object with it, the object is dropped. Otherwise it
+    /// stays recorded, and is pruned when the kind is served again (semantics 13.6).
     fn unserved(&mut self, input: &PlanInput<'_>, key: &ObjectKey, item: &InventoryItem) {
         let kind = (key.group.clone(), key.kind.clone());
         let why = match input.snapshot.unserved.get(&kind) {
@@ -244,15 +244,14 @@ impl Pruning {
         self.unreachable.insert(key.clone(), item.clone());
     }
 
-    /// An object that cannot be read may exist: it stays recorded, and is pruned when it can be read again. One that was there
-    /// before us stays in any case, and of one that was only planned nothing is known but its name.
+    /// Keeps an object recorded that cannot be read and may exist. It is pruned when it can be read again (semantics 13.6).
     fn unread(&mut self, key: &ObjectKey, item: &InventoryItem, why: &str) {
         self.warnings
             .push(format!("{key} cannot be read, and stays recorded: {why}"));
         self.unreachable.insert(key.clone(), item.clone());
     }
 
-    /// An object that is certainly ours: deleted, unless its kind is kept or it is still needed.
+    /// Deletes an object that is certainly ours, or retains it if its kind is kept or it is still needed.
     fn delete_or_retain(
         &mut self,
         input: &PlanInput<'_>,
@@ -264,7 +263,7 @@ impl Pruning {
         let key = &target.key;
         let kept = match KeptKind::from_key(key) {
             Some(kind) => !input.delete_kinds.contains(&kind),
-            // Of a kind that is not kept only what was created once is retained (semantics 12).
+            // Objects of other kinds are retained only if they are created once and never changed (semantics 12.9).
             None => item.object.state == ObjectState::Retained,
         };
         let inhabited = input.snapshot.inhabited.get(key);
@@ -307,7 +306,7 @@ impl Pruning {
         }
     }
 
-    /// What is kept in a namespace, or of a definition's kind, would be deleted with it: then that stays, too.
+    /// Retains namespaces and CRDs whose deletion would also delete objects that stay.
     fn keep_inhabited(&mut self, input: &PlanInput<'_>) {
         let (retained, warnings) = (&mut self.retained, &mut self.warnings);
         let unreachable = &self.unreachable;
@@ -338,7 +337,7 @@ impl Pruning {
         });
     }
 
-    /// What stays in the inventory.
+    /// Returns the objects that stay in the inventory.
     pub(super) fn recorded(&self) -> Inventory {
         let stay = self.retained.iter().chain(&self.resting);
         let objects = stay.chain(&self.unreachable);

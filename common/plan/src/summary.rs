@@ -7,7 +7,7 @@ use super::order::ObjectRank;
 use super::{Action, InstallationPlan, Step};
 use common::manifest::key::ObjectKey;
 
-/// What a plan does with an object, as people read it.
+/// What a plan does with an object, in the terms that the user sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlannedAction {
     /// It is applied.
@@ -16,9 +16,9 @@ pub enum PlannedAction {
     Recreate,
     /// It is deleted.
     Prune,
-    /// It is released: it existed before us.
+    /// It is released because it existed before the installation.
     Release,
-    /// It is no longer in the manifest, and stays.
+    /// It is no longer in the manifest but stays in the cluster.
     Retain,
 }
 
@@ -43,20 +43,20 @@ impl PlannedAction {
 /// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryLine {
-    /// What is done.
+    /// The action.
     pub action: PlannedAction,
-    /// How many objects.
+    /// The number of objects.
     pub objects: usize,
     /// Their kinds with counts, in the order in which they are applied.
     pub kinds: String,
 }
 
-/// A line for each kind of action that the plan has.
+/// Returns a line for each kind of action in the plan.
 #[must_use]
 pub fn lines(plan: &InstallationPlan) -> Vec<SummaryLine> {
     use PlannedAction::{Apply, Prune, Recreate, Release, Retain};
     let recreated = plan.recreations.iter();
-    // Where others are deleted before it, the object itself is not.
+    // With holders, only these are deleted first; the object itself is not recreated.
     let recreated = recreated.filter(|object| object.holders.is_empty());
     let recreated: BTreeSet<&ObjectKey> = recreated.map(|object| &object.key).collect();
     let steps = plan.steps.iter();
@@ -80,7 +80,7 @@ pub fn lines(plan: &InstallationPlan) -> Vec<SummaryLine> {
     lines.collect()
 }
 
-/// Kinds with counts, in the order in which they are applied: `ServiceAccount, ClusterRole ×2, Deployment`.
+/// Lists kinds with counts, in the order in which they are applied: `ServiceAccount, ClusterRole ×2, Deployment`.
 #[must_use]
 pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
     let mut counts: BTreeMap<(ObjectRank, &str, &str), usize> = BTreeMap::new();
@@ -99,9 +99,9 @@ pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The steps of one installation in the levels of the command's graph, as people read them:
-/// `1 identity and rules → 2 Service, Deployment → 3 APIService`. A level waits for some object of an earlier one; objects of
-/// one level are independent of each other. `None` where nothing waits.
+/// Describes the order of an installation's steps by the levels of the command's graph:
+/// `1 identity and rules → 2 Service, Deployment → 3 APIService`. Objects of a level wait for an earlier one, and are
+/// independent of each other. Returns `None` if nothing waits.
 #[must_use]
 pub fn order(plan: &InstallationPlan, graph: &Graph, part: usize) -> Option<String> {
     let levels = graph.levels().into_iter().filter_map(|level| {
@@ -126,7 +126,7 @@ pub fn order(plan: &InstallationPlan, graph: &Graph, part: usize) -> Option<Stri
     (levels.len() > 1).then(|| levels.join(" → "))
 }
 
-/// How many steps of which rank a plan has.
+/// Counts the steps of a plan by rank.
 #[must_use]
 pub fn steps_by_rank(plan: &InstallationPlan) -> BTreeMap<ObjectRank, usize> {
     let mut counts = BTreeMap::new();
@@ -140,7 +140,7 @@ fn rank(step: &Step) -> ObjectRank {
     ObjectRank::from_object(&step.target.key, Some(&step.object))
 }
 
-/// The kinds of a rank where they are few and more precise than its title.
+/// Describes a rank by its kinds if they are few, otherwise by its title.
 fn rank_words(rank: ObjectRank, kinds: &BTreeSet<(&str, &str)>) -> String {
     const FEW: usize = 3;
     if rank == ObjectRank::Identity || kinds.len() > FEW {

@@ -1,9 +1,8 @@
 //! The order in which objects are deleted.
 //!
-//! Custom resources are deleted while their controller runs, then what the API server calls, workloads, rights, configuration,
-//! definitions, and namespaces at the very end. Deleting a definition deletes every object of its kind, also those of users,
-//! whose finalizers need the controller: where such objects exist, it is deleted right after the custom
-//! resources.
+//! Custom resources are deleted first, while their controller runs, then webhook configurations and APIServices, workloads, RBAC,
+//! configuration, CRDs, and finally namespaces. Deleting a CRD deletes every object of its kind, including those of users, whose
+//! finalizers need the controller: if such objects exist, the CRD is deleted right after the custom resources.
 
 pub mod holder;
 
@@ -18,30 +17,30 @@ use super::snapshot::Inhabitants;
 use super::{Deletion, InstallationPlan};
 use common::manifest::key::ObjectKey;
 
-/// Objects that are named one by one.
+/// The maximum number of objects that a warning names.
 const NAMED: usize = 5;
 
-/// When an object is deleted: a turn begins when the one before is gone.
+/// When an object is deleted. A turn begins when all objects of the previous one are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TeardownTurn {
     /// Custom resources.
     CustomResources,
-    /// Definitions with live objects that are deleted with them.
+    /// CRDs with live objects that are deleted with them.
     InhabitedDefinitions,
-    /// What the API server calls.
+    /// Webhook configurations and APIServices.
     Admission,
     /// Workloads.
     Workloads,
-    /// Bindings of roles.
+    /// Role bindings and service account tokens.
     Bindings,
-    /// Rights and configuration.
+    /// Roles, service accounts and configuration.
     Identity,
-    /// The other definitions.
+    /// All other CRDs.
     EmptyDefinitions,
     /// Namespaces.
     Namespaces,
-    /// What this installation replaces, although it is not recorded here.
+    /// Objects that the installation replaces but has not recorded.
     Superseded,
 }
 
@@ -60,7 +59,7 @@ impl TeardownTurn {
     }
 }
 
-/// The steps that delete objects, sorted by key. Definitions count as empty.
+/// Returns the steps that delete objects, sorted by key. CRDs count as empty.
 pub(super) fn steps(mut deletions: Vec<Deletion>) -> impl Iterator<Item = ClosingStep> {
     deletions.sort_by(|a, b| a.target.cmp(&b.target));
     deletions.into_iter().map(|deletion| ClosingStep::Delete {
@@ -69,8 +68,8 @@ pub(super) fn steps(mut deletions: Vec<Deletion>) -> impl Iterator<Item = Closin
     })
 }
 
-/// Puts the deleted definitions that have live objects, beside those that the plan itself deletes, where the controllers of these
-/// objects still run, and warns about the objects.
+/// Moves CRDs with live objects that the plan does not delete itself to a turn in which the controllers of these objects still run,
+/// and warns about the objects.
 pub(super) fn keep_controllers(
     plan: &mut InstallationPlan,
     inhabited: &BTreeMap<ObjectKey, Inhabitants>,
@@ -96,7 +95,7 @@ pub(super) fn keep_controllers(
     plan.close([]);
 }
 
-/// `CustomResourceDefinition x: deleting it also deletes 3 live Certificates (default/web, …)`.
+/// Formats the warning `CustomResourceDefinition x: deleting it also deletes 3 live Certificates (default/web, …)`.
 fn words(definition: &ObjectKey, found: &Inhabitants, objects: &[&ObjectKey]) -> String {
     let names = objects.iter().take(NAMED);
     let names = names.map(|key| match &key.namespace {

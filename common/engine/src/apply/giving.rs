@@ -1,5 +1,5 @@
-//! An object is given back: our marks leave it, the fields of our manager become those of the manager that they were taken from, and the
-//! marks of its former tool return (semantics 12). No other field changes, so no pod is restarted.
+//! Gives an object back: removes our marks, returns the fields of our manager to the manager from which they were taken, and restores the
+//! marks of the former tool (semantics 12.13). No other field changes, so no pod is restarted.
 
 use serde_json::{Value, json};
 
@@ -14,28 +14,28 @@ use super::super::error::EngineError;
 use super::managed::{self, MANAGED_FIELDS, annotation_pointer, label_pointer};
 use super::settle::managed_fields_of;
 
-/// The managers of helm and of client-side apply.
+/// The field manager of helm.
 const HELM: &str = "helm";
 const HELM_HOOK: &str = "helm.sh/hook";
-/// Besides the annotations of a release, the mark without which helm refuses an object.
+/// The label without which helm refuses an object, besides the annotations of its release.
 const HELM_LABEL: &str = "/metadata/labels/app.kubernetes.io~1managed-by";
 
-/// Who gives objects back, and to which release.
+/// The installation that gives objects back, and the release to which they return.
 pub(in super::super) struct Giving<'a> {
     manager: String,
     owner: String,
-    /// The release of Helm, where there is one: objects that we have created for it since get its marks.
+    /// The Helm release, if there is exactly one. Objects that the installation created since get its marks.
     release: Option<&'a FormerRecord>,
 }
 
 impl<'a> Giving<'a> {
-    /// For a plan.
+    /// Creates it for the installation of a plan.
     pub(in super::super) fn of(plan: &'a InstallationPlan) -> Self {
         let name = &plan.installation;
         let mut releases = plan
             .former()
             .filter(|record| record.tool == FormerTool::Helm);
-        // Of two releases it is not known whose an object was.
+        // With two releases, it is unknown to which an object belongs.
         let release = releases.next().filter(|_| releases.next().is_none());
         Self {
             manager: names::field_manager(&name.namespace, &name.name),
@@ -44,14 +44,14 @@ impl<'a> Giving<'a> {
         }
     }
 
-    /// Gives one object back; one that is gone, is another one or is not ours any more stays as it is.
+    /// Gives one object back. Leaves an object alone that was deleted or recreated, or that the installation does not own any more.
     pub(in super::super) async fn give(
         &self,
         cluster: &Cluster,
         object: &Deletion,
     ) -> Result<(), EngineError> {
-        // Two writes: what a write adds becomes a field of its manager, and the second one gives that to the apply of helm, which has the
-        // other fields. It would otherwise be found again as a manager of its own (semantics 12).
+        // Two writes, because the fields that a write adds belong to its manager: the second write moves them to helm's apply, which has
+        // the other fields. Otherwise the manager of the first write would be found as a tool of its own (semantics 12.11).
         let is_definition = object.target.key.kind == "CustomResourceDefinition";
         self.write(cluster, object, HELM, |live| {
             self.marks(live, is_definition)
@@ -84,8 +84,8 @@ impl<'a> Giving<'a> {
         text(live, &label_pointer(names::LABEL_OWNER)) == Some(self.owner.as_str())
     }
 
-    /// The release whose marks an object gets: the one that it had them of. What we have created since gets those of the one release
-    /// that there was, without which helm would refuse it; helm itself marks neither hooks nor definitions of `crds/`.
+    /// Returns the release whose marks an object gets: the one whose marks it had before. Objects that the installation created since get
+    /// those of its only release, because helm would refuse them otherwise; helm itself marks neither hooks nor CRDs from `crds/`.
     fn release(&self, live: &Value, is_definition: bool) -> Option<(String, String)> {
         let note = text(live, &annotation_pointer(names::ANNOTATION_FORMER_RELEASE));
         if let Some((namespace, name)) = note.and_then(|note| note.split_once('/')) {
@@ -101,7 +101,7 @@ impl<'a> Giving<'a> {
         Some((record.namespace.clone(), record.name.clone()))
     }
 
-    /// The changes that give an object the marks of its release; `None` where it has them, or is of none.
+    /// Returns the patch that gives an object the marks of its release; `None` if it has them, or belongs to no release.
     fn marks(&self, live: &Value, is_definition: bool) -> Option<Vec<Value>> {
         let (namespace, name) = self.release(live, is_definition)?;
         let mut patch = Vec::new();
@@ -120,7 +120,7 @@ impl<'a> Giving<'a> {
         (!patch.is_empty()).then_some(patch)
     }
 
-    /// The changes that take our marks and fields from an object.
+    /// Returns the patch that removes our marks and fields from an object.
     fn patch(&self, live: &Value) -> Option<Vec<Value>> {
         let note = annotation_pointer(names::ANNOTATION_FORMER_MANAGER);
         let entries =

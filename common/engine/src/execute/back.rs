@@ -1,4 +1,4 @@
-//! The way back of an operation that failed (`--atomic`): a second plan under the same lock.
+//! The automatic rollback of a failed operation (`--atomic`): a second plan under the same lock.
 
 use futures::future::join;
 use tokio::sync::{mpsc, oneshot};
@@ -18,8 +18,8 @@ use super::scheduler::Scheduler;
 use super::{deadline, restore};
 
 impl RunningOperation<'_> {
-    /// Records the failure, then plans the way back and goes it. The lock is held from the beginning of what failed to the end of this:
-    /// no other client sees the state between.
+    /// Records the failure, then plans and executes the rollback. The lock is held from the beginning of the failed operation to the end of
+    /// the rollback, so that no other client acts on the state between.
     pub(super) async fn go_back(
         &self,
         plan_back: PlanBack<'_>,
@@ -45,7 +45,7 @@ impl RunningOperation<'_> {
         let back = match begun {
             Ok(way) => self.way_back(&way, &mut lock).await,
             Err(why) => {
-                // What failed stays as it is, like without a way back. A lock that is lost is another client's.
+                // The failed state stays, as without a rollback. If the lock is lost, it belongs to another client.
                 let _ = lock
                     .write(self.cluster, |status| status.operation = None)
                     .await;
@@ -60,7 +60,7 @@ impl RunningOperation<'_> {
         Ok(report)
     }
 
-    /// Plans the way back and writes its beginning into the record: the spec, then the union inventory.
+    /// Plans the rollback and records its beginning: the spec, then the union inventory.
     async fn begin_back(
         &self,
         plan_back: PlanBack<'_>,
@@ -83,7 +83,7 @@ impl RunningOperation<'_> {
         status::check_size(&way.plan)?;
         loop {
             if lock.record.metadata.generation != lock.generation {
-                // Whoever changed the spec meanwhile wants something else.
+                // Another client that changed the spec wants something else.
                 return Err(lock::stale_error(&lock.record, StaleReason::SpecChanged));
             }
             if !needs_write(&way.wanted, &lock.record) {
@@ -112,7 +112,7 @@ impl RunningOperation<'_> {
         Ok(())
     }
 
-    /// Applies, waits and prunes as every operation does, with the same time again.
+    /// Applies, waits and prunes as every operation does, with the whole timeout again.
     async fn way_back(&self, way: &WayBack, lock: &mut Lock) -> Result<Report, String> {
         let begun = tokio::time::Instant::now();
         let deadline = deadline(self.options);
@@ -145,7 +145,7 @@ impl RunningOperation<'_> {
         };
         let working = async {
             let worked = operation.work_under(lock, applied).await;
-            // Has no effect where its objects have ended.
+            // Has no effect on objects that have ended.
             let why = "it is gone".to_owned();
             operation.send(PartNews::GiveUp { part: 0, why });
             worked

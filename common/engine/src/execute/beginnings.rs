@@ -1,4 +1,5 @@
-//! Which operations of a command have begun: what moves between two installations is recorded by one of them at any time (semantics 13).
+//! Tracks which operations of a command have begun. An object that moves between two installations must be recorded by one of them at any
+//! time (semantics 13.9).
 
 use std::collections::BTreeMap;
 
@@ -12,22 +13,22 @@ use super::super::begin::BeginResult;
 use super::super::error::EngineError;
 use super::super::task::Task;
 
-/// The operations of a command; of each, whether its inventory is recorded, once that is known.
+/// Whether the inventory of each operation of a command is recorded; `None` until that is known.
 pub(super) struct Beginnings(watch::Sender<BTreeMap<InstallationName, Option<bool>>>);
 
 impl Beginnings {
-    /// None has begun.
+    /// Creates the table for operations that have not begun.
     pub(super) fn new(tasks: &[Task<'_>]) -> Self {
         let names = tasks.iter().map(|task| task.plan.installation.clone());
         Self(watch::Sender::new(names.map(|name| (name, None)).collect()))
     }
 
-    /// An operation will not begin.
+    /// Notes that an operation will not begin.
     pub(super) fn give_up(&self, plan: &InstallationPlan) {
         self.set(plan, false);
     }
 
-    /// How an operation has begun.
+    /// Notes how an operation has begun.
     pub(super) fn note(&self, plan: &InstallationPlan, begun: &Result<BeginResult, EngineError>) {
         let is_recorded = match begun {
             Ok(BeginResult::Locked(_)) => true,
@@ -47,7 +48,8 @@ impl Beginnings {
         });
     }
 
-    /// Waits until it is known. Uninstallations are executed alone, after everything that takes something over from them.
+    /// Waits until it is known whether the inventory of an installation is recorded. Installations without an operation count as recorded:
+    /// uninstallations are executed alone, after the operations that take over their objects.
     pub(super) async fn is_recorded(&self, name: &InstallationName) -> bool {
         let mut known = self.0.subscribe();
         let is_known = |known: &BTreeMap<_, Option<bool>>| !matches!(known.get(name), Some(None));

@@ -1,4 +1,4 @@
-//! The closing steps of a plan: stage after stage, each where everything before succeeded.
+//! Performs the closing steps of a plan, stage after stage. A stage begins only if everything before it succeeded.
 
 use futures::future::join_all;
 use futures::{StreamExt as _, stream};
@@ -14,8 +14,8 @@ use super::super::{former, kops, prune};
 use super::operation::RunningOperation;
 
 impl RunningOperation<'_> {
-    /// Performs the closing steps, until something fails: what failed may still need what the rest changes. Returns whether a stage has
-    /// begun from which the operation does not go back.
+    /// Performs the closing steps until one fails: the failed object may still need what later steps change. Returns whether a stage has
+    /// begun after which the operation cannot be rolled back.
     pub(super) async fn close(&self, report: &mut Report) -> bool {
         let (mut is_final, mut is_deleting) = (false, false);
         let mut kept = Vec::new();
@@ -25,7 +25,7 @@ impl RunningOperation<'_> {
             };
             let deletes = matches!(first, ClosingStep::Delete { .. } | ClosingStep::Release(_));
             is_deleting |= deletes && report.is_done();
-            // The first three end by themselves at the deadline; releases belong to the deletions before them.
+            // The first three observe the deadline themselves; releases belong to the deletions before them.
             let is_silent = match first {
                 ClosingStep::Run { .. } | ClosingStep::Rewrite(_) | ClosingStep::HandOver(_) => {
                     true
@@ -38,7 +38,7 @@ impl RunningOperation<'_> {
             }
             let blocked = self.blocked(report, deletes && is_deleting);
             if let Some(why) = blocked.filter(|_| !is_silent) {
-                // Where only the time is over, nothing else says that the operation has not ended.
+                // If the operation only timed out, nothing else would report that it is incomplete.
                 for step in stage.iter().filter(|step| !step.is_void()) {
                     report.note(step.key(), StepEnd::Skipped(why.clone()));
                 }
@@ -50,7 +50,7 @@ impl RunningOperation<'_> {
         is_final
     }
 
-    /// Why a stage may not begin. `after_deletions`: only deletions can be in its way.
+    /// Returns why a stage may not begin. `after_deletions`: only deletions can have failed or be pending.
     fn blocked(&self, report: &Report, after_deletions: bool) -> Option<String> {
         match (
             report.failed().next(),
@@ -70,7 +70,8 @@ impl RunningOperation<'_> {
         }
     }
 
-    /// Performs the steps of a stage, and waits until what they delete is gone. `kept`: what stays although the plan deletes it.
+    /// Performs the steps of a stage, and waits until the objects that it deletes are deleted. Adds to `kept` the objects that stay
+    /// although the plan deletes them.
     async fn perform_stage(
         &self,
         stage: &[ClosingStep],
@@ -101,7 +102,8 @@ impl RunningOperation<'_> {
                 }
             }
             report.ended.extend(ended);
-            // The records of another tool are set aside one after another, the one that it finds last.
+            // After a failure, the remaining records of another tool stay unchanged: the record by which the tool finds the rest comes
+            // last.
             if matches!(step, SetAside(_) | Restore(_) | Discard(_)) && !report.is_done() {
                 break;
             }
@@ -121,7 +123,7 @@ impl RunningOperation<'_> {
         }
     }
 
-    /// Performs one step. `kept`: what stays although an earlier stage was to delete it.
+    /// Performs one step. `kept`: objects that stay although an earlier stage was to delete them.
     async fn perform(&self, step: &ClosingStep, kept: &[Target]) -> Vec<EndedStep> {
         let (cluster, plan, key) = (self.cluster, self.task.plan, step.key());
         let name = &plan.installation;
@@ -134,9 +136,9 @@ impl RunningOperation<'_> {
                 let migrator = Migrator::of(cluster, plan, self.deadline, self.events);
                 return migrator.run(migration, self.task.journal).await;
             }
-            // An installation that takes something over may not begin: its lock is held, or admission refuses it. Then this operation
-            // does not end well either, and everything stays recorded here. Once the other one has it recorded, it continues the move by
-            // itself. Neither waits for the other's lock while it begins, so no two of them wait for each other.
+            // The installation that takes objects over may be unable to begin: its lock is held, or admission refuses it. Then this
+            // operation is incomplete, and the objects stay recorded here. Once the other installation has recorded them, it continues the
+            // move by itself (semantics 13.9). Neither operation waits for the other's lock while it begins, so they cannot deadlock.
             ClosingStep::HandOver(Moving { to, .. }) => {
                 Ok(match self.beginnings.is_recorded(to).await {
                     true => StepEnd::Done,

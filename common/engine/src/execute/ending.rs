@@ -1,4 +1,4 @@
-//! How an operation ended, in the words of its record.
+//! Describes for the record how an operation ended.
 
 use common::api::conditions::{ROLLOUT_FAILED, TIMED_OUT, shorten_message};
 use common::manifest::key::ObjectKey;
@@ -7,7 +7,7 @@ use super::super::report::{Failure, FailureCause, Fate, Report, StepEnd};
 use super::super::status::OperationEnding;
 use super::super::task::ExecuteOptions;
 
-/// Why the record of an uninstallation stays.
+/// Returns the failure that keeps the record of an uninstallation: `key` cannot be read (semantics 13.6).
 pub(super) fn unreachable(key: &ObjectKey) -> Failure {
     let why = "it cannot be read, so it is not known whether it exists; the installation stays recorded, \
                and uninstall --keep forgets it";
@@ -19,8 +19,8 @@ pub(super) fn unreachable(key: &ObjectKey) -> Failure {
     )
 }
 
-/// How the operation ended, for the record, which others may read. Its text is bounded: a conflict names every field, and the last status
-/// has to fit into the record.
+/// Returns how the operation ended. The record shows it to other users. The message is shortened: a conflict names every field, and the
+/// last status must fit into the record.
 pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> OperationEnding {
     let failed = |reason, key: &ObjectKey, message: &str| OperationEnding::Failed {
         reason,

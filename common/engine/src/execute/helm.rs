@@ -1,4 +1,4 @@
-//! The release that helm itself installs or removes, as one step of an operation.
+//! Lets helm install or remove a release, as one step of an operation.
 
 use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::release_records::ReleaseRecords;
@@ -14,7 +14,7 @@ use super::super::task::OutsideFailure;
 use super::operation::RunningOperation;
 
 impl RunningOperation<'_> {
-    /// Leaves the plan's release to helm.
+    /// Runs helm on the plan's release, and reads the records that helm left.
     pub(super) async fn run_helm(
         &self,
         release: &HelmRelease,
@@ -37,7 +37,7 @@ impl RunningOperation<'_> {
         }
         (self.events)(helm(ReadinessStatus::InProgress, "helm is at work"));
         let worked = outside().await;
-        // Where they cannot be read, what is recorded is not true any more, and a person is asked.
+        // If they cannot be read, the recorded ones are out of date, and the next run needs a confirmation.
         let records = release::records(self.cluster, release, &planned.known).await;
         let ran = EndedStep {
             key: key.clone(),
@@ -69,7 +69,7 @@ impl RunningOperation<'_> {
         vec![ran, EndedStep { key, end }]
     }
 
-    /// Makes sure that helm finds the records that the plan was made with, and no others.
+    /// Makes sure that helm finds exactly the records that the plan was made with (semantics 13.8).
     async fn prepare(
         &self,
         release: &HelmRelease,

@@ -1,4 +1,4 @@
-//! One installation of a command, from its lock to its last status. Its objects are applied by the scheduler meanwhile.
+//! The operation of one installation, from taking its lock to its last status. Meanwhile the scheduler applies its objects.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -31,53 +31,53 @@ use super::ending::{ending, unreachable};
 use super::part::{AppliedStep, PartNews};
 use super::restore;
 
-/// How long an adoption looks whether its objects are ready.
+/// How long an adoption waits to see whether its objects are ready.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// One installation of a command.
+/// The running operation of one installation of a command.
 pub(super) struct RunningOperation<'a> {
-    /// Which one.
+    /// Its index among the tasks of the command.
     pub(super) part: usize,
     pub(super) cluster: &'a Cluster,
     pub(super) task: Task<'a>,
     pub(super) options: &'a ExecuteOptions,
     pub(super) deadline: Instant,
     pub(super) events: &'a (dyn Fn(Event) + Send + Sync),
-    /// To the scheduler.
+    /// Sends messages to the scheduler.
     pub(super) news: UnboundedSender<PartNews>,
-    /// Held while a lock is taken: one operation at a time.
+    /// Held while the operation takes its lock: one operation at a time.
     pub(super) turn: &'a Mutex<()>,
-    /// Of all operations of the command.
+    /// Shared by all operations of the command.
     pub(super) beginnings: &'a Beginnings,
 }
 
-/// What was done, and how far.
+/// The result of the work under the lock.
 pub(super) struct Worked {
     pub(super) report: Report,
-    /// The uid of a namespace that we created.
+    /// The uid of the target namespace, if this operation created it.
     pub(super) namespace_uid: Option<String>,
-    /// Whether everything was ready, so that pruning began.
+    /// Whether a closing stage has begun after which the operation cannot be rolled back.
     is_pruned: bool,
 }
 
-/// What becomes of the lock once an operation has ended.
+/// What happens to the lock when the operation has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Afterwards {
-    /// Others may have it.
+    /// The lock is released.
     Free,
-    /// The way back is gone under it.
+    /// The lock stays held for the automatic rollback.
     Held,
 }
 
 impl Worked {
-    /// Whether it failed, and nothing that was there before is gone.
+    /// Whether the operation failed before a closing stage that cannot be rolled back.
     fn may_go_back(&self) -> bool {
         !self.report.is_done() && !self.is_pruned
     }
 }
 
 impl RunningOperation<'_> {
-    /// Runs it; `applied` comes from the scheduler when every object has ended.
+    /// Runs the operation. The scheduler sends `applied` once every object has ended.
     pub(super) async fn run(
         self,
         applied: oneshot::Receiver<AppliedStep>,
@@ -89,7 +89,7 @@ impl RunningOperation<'_> {
         if outcome.as_ref().is_ok_and(Report::is_done) {
             self.task.journal.set_stage(OperationStage::Done);
         }
-        // Has no effect where its objects have ended; the others cannot end any more.
+        // Has no effect on objects that have ended; the others cannot end any more.
         let why = outcome.as_ref().err();
         self.send(PartNews::GiveUp {
             part: self.part,
@@ -137,7 +137,7 @@ impl RunningOperation<'_> {
         let mut report = match begun {
             Ok(BeginResult::Locked(lock)) => self.under(*lock, applied, back).await?,
             Ok(BeginResult::Nothing(stored)) => self.nothing(*stored, applied).await,
-            // Another client did what we wanted.
+            // Another client has uninstalled it already.
             Err(EngineError::Stale {
                 what: StaleReason::Uninstalled,
                 ..
@@ -148,8 +148,8 @@ impl RunningOperation<'_> {
         Ok(report)
     }
 
-    /// Waits for the types that others of the command may bring; returns those that are missing at the deadline. Nothing is locked or
-    /// written meanwhile.
+    /// Waits for types that other installations of the command may bring. Returns those that are missing at the deadline. Holds no lock and
+    /// writes nothing meanwhile.
     async fn await_types(&self) -> Result<Vec<ResourceType>, EngineError> {
         let types = &self.task.plan.types;
         if types.is_empty() {
@@ -163,7 +163,7 @@ impl RunningOperation<'_> {
         required::wait(self.cluster, types, left, &tell).await
     }
 
-    /// Nothing was done, for these types were not served in time.
+    /// Returns the report of an operation that did not begin because these types were not served in time.
     fn without_types(&self, missing: &[ResourceType]) -> Report {
         let AppliedStep { mut report, .. } = AppliedStep::nothing(self.task.plan);
         report.take_pending(vec![self.lacking(missing)]);
@@ -171,7 +171,7 @@ impl RunningOperation<'_> {
         report
     }
 
-    /// How the installation stands while types are missing.
+    /// Returns the key of the record and its readiness while types are missing.
     fn lacking(&self, missing: &[ResourceType]) -> (ObjectKey, Readiness) {
         let types: Vec<String> = missing.iter().map(ToString::to_string).collect();
         let readiness = Readiness {
@@ -184,7 +184,7 @@ impl RunningOperation<'_> {
         (record::key(&self.task.plan.installation), readiness)
     }
 
-    /// Everything is as wanted. If it was installed before without waiting, this run waits, but writes nothing.
+    /// Reports an operation without changes. If the installation is not recorded as ready, this waits for readiness, but writes nothing.
     async fn nothing(
         &self,
         stored: AddonInstallation,
@@ -199,7 +199,7 @@ impl RunningOperation<'_> {
             report.note(step.target.key.clone(), StepEnd::Unchanged);
         }
         self.send(PartNews::Nothing { part: self.part });
-        // Nothing was sent; others may have waited for an object of ours that did not get ready.
+        // Nothing was sent, but others may have waited for an object of this installation that did not become ready.
         if let Ok(applied) = applied.await {
             let mut ended = applied.report.ended;
             ended.retain(|step| matches!(step.end, StepEnd::Failed(_) | StepEnd::NotReady(_)));
@@ -214,7 +214,7 @@ impl RunningOperation<'_> {
         report.masked(&plan.mask)
     }
 
-    /// The operation under its lock, which is renewed meanwhile; work stops when the lock is lost.
+    /// Runs the operation under its lock, which is renewed meanwhile. Stops when the lock is lost.
     async fn under(
         &self,
         mut lock: Lock,
@@ -247,7 +247,7 @@ impl RunningOperation<'_> {
         Ok(report)
     }
 
-    /// Works while the lock is renewed.
+    /// Performs the work while renewing the lock.
     pub(super) async fn work_under(
         &self,
         lock: &mut Lock,
@@ -258,7 +258,7 @@ impl RunningOperation<'_> {
             .await
     }
 
-    /// Namespace, objects, wait, closing steps, until something fails.
+    /// Creates the namespace, has the objects applied, waits, and performs the closing steps, until something fails.
     async fn work(&self, applied: oneshot::Receiver<AppliedStep>) -> Worked {
         let mut namespace_uid = None;
         let mut refused = None;
@@ -277,19 +277,19 @@ impl RunningOperation<'_> {
                 refused = Some(failure);
             }
         }
-        // The scheduler outlives every operation that has sent it `Open` or `GiveUp`. Otherwise it is not known what was done, and
-        // everything stays recorded.
+        // The scheduler outlives every operation that has sent it `Open` or `GiveUp`. If it did not, the outcome would be unknown, and
+        // everything would stay recorded.
         let AppliedStep { mut report, ready } = applied
             .await
             .unwrap_or_else(|_| AppliedStep::nothing(self.task.plan));
         if let Some(failure) = refused {
             self.fail(&mut report, failure);
         }
-        // Some namespaces are objects of the installation itself.
+        // Repeated because objects of the installation can be namespaces.
         if !is_guarded {
             self.guard_namespaces().await;
         }
-        // An adoption has changed nothing that readiness could tell: it ends whatever the objects are like, and its record says it.
+        // An adoption does not affect readiness: it succeeds whether or not its objects are ready, and its record says so.
         let is_adoption = self.task.plan.verb == Verb::Adopt;
         if report.is_done() && self.options.wait && !is_adoption {
             self.wait(&mut report, &ready).await;
@@ -313,7 +313,7 @@ impl RunningOperation<'_> {
         }
     }
 
-    /// Marks the namespaces of a core installation; returns whether all of them exist.
+    /// Labels the namespaces of a core installation. Returns whether all of them exist.
     async fn guard_namespaces(&self) -> bool {
         let task = &self.task;
         if !task.wanted.spec.core_addon || task.plan.verb.ends_installation() {
@@ -323,7 +323,7 @@ impl RunningOperation<'_> {
         namespace::label_core_namespaces(self.cluster, task.wanted, &inventory, self.events).await
     }
 
-    /// Waits for what the scheduler has not seen ready.
+    /// Waits for the objects that the scheduler has not seen ready.
     async fn wait(&self, report: &mut Report, ready: &BTreeSet<ObjectKey>) {
         let targets = self.task.plan.wait_for.iter();
         let targets: Vec<Target> = targets
@@ -343,7 +343,7 @@ impl RunningOperation<'_> {
         report.ended.push(failed);
     }
 
-    /// A scheduler that has ended does not need it.
+    /// Sends a message to the scheduler, unless the scheduler has ended.
     pub(super) fn send(&self, news: PartNews) {
         let _ = self.news.send(news);
     }
@@ -358,7 +358,7 @@ impl RunningOperation<'_> {
     ) -> Result<(), EngineError> {
         let plan = self.task.plan;
         let ending = ending(report, self.options);
-        // Not that of the record: a spec that was changed meanwhile is not installed.
+        // Not the record's generation: a spec that changed during the operation is not installed.
         let generation = lock.generation;
         let recorded = self.task.journal.inventory();
         let now = self.cluster.latest_now();

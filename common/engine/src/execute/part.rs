@@ -1,4 +1,4 @@
-//! The objects of one installation while they are applied.
+//! The state of one installation while the scheduler applies its objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,37 +17,37 @@ use super::super::apply::{Applier, PartEvent};
 use super::super::report::{Report, StepEnd};
 use super::super::task::Task;
 
-/// What an operation sends to the scheduler.
+/// A message from an operation to the scheduler.
 pub(super) enum PartNews {
-    /// Its objects may begin.
+    /// The objects of the operation may begin.
     Open {
-        /// Which one.
+        /// The index of the operation.
         part: usize,
     },
-    /// Everything is as wanted: its objects are passed over.
+    /// Nothing has to change: the scheduler sends nothing for its objects.
     Nothing {
-        /// Which one.
+        /// The index of the operation.
         part: usize,
     },
-    /// It failed; whatever waits for its objects fails with it.
+    /// The operation failed. Everything that waits for its objects fails with it.
     GiveUp {
-        /// Which one.
+        /// The index of the operation.
         part: usize,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// What became of the objects of one installation.
+/// The outcome of the objects of one installation.
 #[derive(Debug, Default)]
 pub(super) struct AppliedStep {
     pub(super) report: Report,
-    /// Objects that were seen ready, and need no further watch.
+    /// Objects that were seen ready and need no further watch.
     pub(super) ready: BTreeSet<ObjectKey>,
 }
 
 impl AppliedStep {
-    /// No step of a plan was tried.
+    /// Returns the outcome if no step of a plan was tried.
     pub(super) fn nothing(plan: &InstallationPlan) -> Self {
         Self {
             report: skipped(plan, "it was not tried", |_| true),
@@ -60,10 +60,10 @@ impl AppliedStep {
 pub(super) struct ScheduledPart<'a> {
     pub(super) task: Task<'a>,
     pub(super) applier: Applier<'a>,
-    /// Whether its objects are as wanted, and nothing is sent.
+    /// Whether its objects are unchanged, so that nothing is sent.
     pub(super) is_idle: bool,
     pub(super) applied: AppliedStep,
-    /// To its operation, until everything has ended.
+    /// Sends the outcome to the operation once every object has ended; `None` after that.
     pub(super) handle: Option<oneshot::Sender<AppliedStep>>,
     pub(super) is_known: bool,
 }
@@ -100,7 +100,7 @@ impl<'a> ScheduledPart<'a> {
     }
 }
 
-/// Steps that the graph does not have: they would never be sent, and the operation must not report that all was done.
+/// Reports the steps that are missing from the graph as skipped: they would never be sent, and the operation must not report success.
 fn without_order(part: usize, task: Task<'_>, graph: &Graph) -> Report {
     let known: BTreeSet<&ObjectKey> = graph
         .nodes

@@ -1,4 +1,4 @@
-//! A former spec comes back into the record: after an operation of which nothing was applied, and on the way back of one that failed.
+//! Writes a former spec back into the record: after an operation that applied nothing, and in the rollback of a failed one.
 
 use common::api::installation::AddonInstallation;
 
@@ -10,9 +10,9 @@ use super::super::record;
 use super::super::report::Report;
 use super::super::task::Task;
 
-/// Takes back the spec where the server refused every object of it, and notes that in the report. Where that is not possible (another
-/// client wrote the record meanwhile, or admission denies the former spec), the wanted one stays, as after a partial failure. A spec
-/// that another client changed while the lock was ours is that client's wish, and stays too.
+/// Restores the former spec if the server refused every object of the operation, and notes it in the report. If that is impossible (another
+/// client wrote the record meanwhile, or admission denies the former spec), the wanted spec stays, as after a partial failure. A spec that
+/// another client changed while the lock was held stays, too.
 pub(super) async fn spec(cluster: &Cluster, task: &Task<'_>, lock: &mut Lock, report: &mut Report) {
     let Some(fallback) = task.fallback.filter(|_| report.is_refused()) else {
         return;
@@ -24,10 +24,10 @@ pub(super) async fn spec(cluster: &Cluster, task: &Task<'_>, lock: &mut Lock, re
     report.spec_restored = put(cluster, fallback, lock).await.is_ok();
 }
 
-/// Writes the spec of a record whose lock is held.
+/// Writes the spec of `wanted` into a record whose lock is held.
 ///
 /// # Errors
-/// Those of the requests: a conflict where another client wrote the record meanwhile; it is read again then.
+/// Those of the requests. On a conflict, another client wrote the record meanwhile, and `lock` holds the new one.
 pub(super) async fn put(
     cluster: &Cluster,
     wanted: &AddonInstallation,
@@ -36,7 +36,7 @@ pub(super) async fn put(
     match record::replace(cluster, &with_spec(wanted, &lock.record)).await {
         Ok(written) => lock.set_record(written),
         Err(error) if error.is_conflict() => {
-            // Fails where the lock is lost.
+            // Reads the record again; fails if the lock is lost.
             lock.write(cluster, |_| ()).await?;
             if needs_write(wanted, &lock.record) {
                 return Err(error);

@@ -1,7 +1,7 @@
 //! Applies the objects of a command, each when the graph lets it begin.
 //!
-//! One loop holds all requests in flight, all watches, and the messages of the operations. An object is watched only when others
-//! wait for it to be served or ready, and only where something is sent after it.
+//! One loop polls all requests in flight, all watches, and the messages of the operations. An object is watched only if other objects that
+//! are sent later wait until it is served or ready.
 
 use std::collections::BTreeMap;
 
@@ -34,13 +34,13 @@ pub(super) struct Scheduler<'a> {
     graph: &'a Graph,
     events: &'a (dyn Fn(usize, Event) + Send + Sync),
     deadline: Instant,
-    /// Whether readiness is waited for.
+    /// Whether to wait for readiness.
     wait: bool,
     schedule: Schedule<'a>,
-    /// What is sent for each node.
+    /// The step of each node; `None` for nodes that send nothing.
     steps: Vec<Option<&'a Step>>,
     parts: Vec<ScheduledPart<'a>>,
-    /// Requests in flight can be taken back when their lock is lost.
+    /// Handles to cancel requests in flight when their operation loses its lock.
     aborts: BTreeMap<NodeId, AbortHandle>,
     watches: Watches<'a>,
     /// Events of steps that are still being tried.
@@ -89,7 +89,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Runs until the objects of every operation were returned to it, or it has given up.
+    /// Runs until the outcome of every operation was returned to it, or the operation has given up.
     pub(super) async fn run(
         mut self,
         mut inbox: UnboundedReceiver<PartNews>,
@@ -116,7 +116,7 @@ impl<'a> Scheduler<'a> {
             tokio::select! {
                 Some((node, ended)) = in_flight.next(), if !in_flight.is_empty() => {
                     self.aborts.remove(&node);
-                    // One that was aborted belongs to a part that was given up.
+                    // An aborted request belongs to a part that was given up.
                     if let Ok(outcome) = ended {
                         self.take(node, outcome);
                     }
@@ -131,7 +131,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Begins an object: a request, or nothing where it is as wanted.
+    /// Begins an object. Returns its request, or `None` if nothing has to be sent.
     fn begin(&mut self, node: NodeId) -> Option<BoxFuture<'a, EndedNode<'a>>> {
         let part = self.part_of(node)?;
         let step = self.steps.get(node).copied().flatten();
@@ -145,7 +145,7 @@ impl<'a> Scheduler<'a> {
         Some(Box::pin(async move { (node, applying.await) }))
     }
 
-    /// Records what became of one step.
+    /// Records the outcome of one step.
     fn take(&mut self, node: NodeId, outcome: StepOutcome<'a>) {
         let Some(GraphNode::Object { part: index, .. }) = self.graph.nodes.get(node) else {
             return;
@@ -180,7 +180,7 @@ impl<'a> Scheduler<'a> {
             _ if outcome.is_unchanged => StepEnd::Unchanged,
             Action::Create => StepEnd::Created,
             Action::Adopt => StepEnd::Adopted,
-            // Others changed only what is theirs.
+            // Only fields of other managers have changed.
             Action::Refresh if !outcome.step.digest.is_empty() => StepEnd::Unchanged,
             Action::Update | Action::Restore | Action::Refresh => StepEnd::Changed,
         };
@@ -206,7 +206,7 @@ impl<'a> Scheduler<'a> {
         self.applied(node);
     }
 
-    /// Begins what waited for a node to be applied, and notes what has to be watched for the rest.
+    /// Unblocks the nodes that waited for this one to be applied, and starts to watch it if others wait until it is served or ready.
     fn applied(&mut self, node: NodeId) {
         let Some(until) = self.schedule.mark_applied(node) else {
             return;
@@ -217,7 +217,7 @@ impl<'a> Scheduler<'a> {
             (Until::Applied, _) => None,
             // It may be served already, in its earlier versions.
             (_, Some(definition)) => Some(WatchResult::Definition(definition)),
-            // The plan was made with the kinds of unchanged definitions.
+            // The kinds of unchanged CRDs were served when the plan was made.
             (Until::Served, None) => None,
             // Without waiting, applied counts as ready.
             (Until::Ready, None) => self.target(node).cloned().map(WatchResult::Object),
@@ -228,7 +228,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// How a node is watched; `None` where it is ready as soon as it exists.
+    /// Returns the watch target of a node; `None` if the node is ready as soon as it exists.
     fn target(&self, node: NodeId) -> Option<&'a Target> {
         let part = self.part_of(node)?;
         let key = self.key(node)?;
@@ -237,7 +237,7 @@ impl<'a> Scheduler<'a> {
         waits.get(found.ok()?)
     }
 
-    /// A watched object changed.
+    /// Handles a change of a watched object.
     fn see(&mut self, key: &ObjectKey, readiness: &Readiness) {
         let Some(node) = self.watches.node(key) else {
             return;
@@ -262,9 +262,9 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// A watch has ended without these objects being ready.
+    /// Handles the objects that were not ready when their watch ended.
     fn miss(&mut self, pending: Pending) {
-        // What the watch reported before it ended is handled first.
+        // First handle what the watch reported before it ended.
         while let Ok((key, readiness)) = self.watches.seeing.try_recv() {
             self.see(&key, &readiness);
         }
@@ -297,7 +297,7 @@ impl<'a> Scheduler<'a> {
     }
 
     fn time_is_over(&mut self) {
-        // What is watched is reported by its watch, which ends with the reasons.
+        // Watched objects are reported by their watch, which ends with the reasons.
         for part in 0..self.parts.len() {
             let busy = self.parts.get(part).is_some_and(|part| part.is_known);
             if busy && !self.has_watches(part) {
@@ -306,7 +306,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Whether the deadline concerns the scheduler: operations that wait for their locks, and watches, end by themselves.
+    /// Whether the deadline has to be handled here: operations that wait for their locks, and watches, end by themselves.
     fn is_busy(&self) -> bool {
         let parts = self.parts.iter().enumerate();
         let mut working = parts.filter(|(_, part)| part.is_known && part.handle.is_some());
@@ -318,14 +318,14 @@ impl<'a> Scheduler<'a> {
         nodes.any(|node| matches!(self.graph.nodes.get(node), Some(GraphNode::Object { part: of, .. }) if *of == part))
     }
 
-    /// Returns the objects of operations where all of them have ended.
+    /// Sends each operation the outcome of its objects, once all of them have ended.
     fn hand_over(&mut self) {
         for (index, part) in self.parts.iter_mut().enumerate() {
             if part.is_known
                 && self.schedule.is_over(index)
                 && let Some(handle) = part.handle.take()
             {
-                // An operation that has ended meanwhile does not need them.
+                // An operation that has ended meanwhile does not need the outcome.
                 let _ = handle.send(std::mem::take(&mut part.applied));
             }
         }

@@ -1,4 +1,4 @@
-//! The target namespace of an installation: created before its objects, removed after them.
+//! Creates the target namespace of an installation before its objects, and removes it after them.
 
 use addons_plan::Action;
 
@@ -10,7 +10,7 @@ use super::super::report::{Failure, Report};
 use super::operation::RunningOperation;
 
 impl RunningOperation<'_> {
-    /// Creates the target namespace where it is missing; returns its uid where it is ours.
+    /// Creates the target namespace if it is missing. Returns its uid if the installation created it.
     pub(super) async fn create_namespace(&self) -> Result<Option<String>, Failure> {
         let plan = self.task.plan;
         let Some(name) = &plan.create_namespace else {
@@ -29,7 +29,7 @@ impl RunningOperation<'_> {
         Ok(created)
     }
 
-    /// Removes the namespace that we created, or says why it stays.
+    /// Removes the target namespace if the installation created it, or reports why it stays.
     pub(super) async fn remove_namespace(
         &self,
         lock: &mut Lock,

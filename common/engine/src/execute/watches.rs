@@ -18,33 +18,33 @@ use super::super::event::Event;
 use super::super::served::{self, Definition};
 use super::super::wait;
 
-/// How long an applied object waits for others to share a watch with: thousands of requests of another add-on, or a webhook
-/// that does not answer, must not delay it.
+/// How long an applied object waits for others to share a watch with. The limit keeps thousands of requests of another add-on, or a webhook
+/// that does not answer, from delaying it.
 const LONGEST_DELAY: Duration = Duration::from_millis(200);
 
-/// Objects that are not ready when a watch ends.
+/// Objects that were not ready when a watch ended.
 pub(super) type Pending = Vec<(ObjectKey, Readiness)>;
 
-/// How one object is watched.
+/// What a watch waits for.
 pub(super) enum WatchResult {
-    /// Until every served version of it is in discovery.
+    /// Until discovery lists every served version of this CRD.
     Definition(Definition),
-    /// Until it is ready.
+    /// Until this object is ready.
     Object(Target),
 }
 
 pub(super) struct Watches<'a> {
     cluster: &'a Cluster,
     deadline: Instant,
-    /// Objects that were applied and are to be watched, to be put into one watch.
+    /// Applied objects that the next watch will contain.
     waiting: Vec<(NodeId, WatchResult)>,
-    /// When a watch is opened although more objects may follow.
+    /// When to open the next watch although more objects may follow.
     begin_at: Option<Instant>,
     nodes: BTreeMap<ObjectKey, NodeId>,
     seen: UnboundedSender<(ObjectKey, Readiness)>,
     /// What the watches report.
     pub(super) seeing: UnboundedReceiver<(ObjectKey, Readiness)>,
-    /// Each ends when none of its objects is pending, or with the deadline.
+    /// The open watches. Each ends when all its objects are ready or failed, or at the deadline.
     pub(super) open: FuturesUnordered<BoxFuture<'a, Pending>>,
 }
 
@@ -63,19 +63,19 @@ impl<'a> Watches<'a> {
         }
     }
 
-    /// Notes an object to be watched from the next [`Watches::begin`] on.
+    /// Adds an object to the watch that the next [`Watches::begin`] opens.
     pub(super) fn add(&mut self, node: NodeId, watched: WatchResult) {
         self.begin_at
             .get_or_insert_with(|| Instant::now() + LONGEST_DELAY);
         self.waiting.push((node, watched));
     }
 
-    /// When a watch is to be opened although requests are in flight; `None` where nothing waits for one.
+    /// Returns when to open a watch although requests are in flight; `None` if no object waits for one.
     pub(super) fn begin_at(&self) -> Option<Instant> {
         self.begin_at
     }
 
-    /// Opens a watch for everything that was noted since the last one.
+    /// Opens watches for the objects that were added since the last call.
     pub(super) fn begin(&mut self) {
         self.begin_at = None;
         let (mut definitions, mut targets) = (Vec::new(), Vec::new());
@@ -117,23 +117,23 @@ impl<'a> Watches<'a> {
         }
     }
 
-    /// The node of an object while it is watched.
+    /// Returns the node of an object while it is watched.
     pub(super) fn node(&self, key: &ObjectKey) -> Option<NodeId> {
         self.nodes.get(key).copied()
     }
 
-    /// Stops watching an object; returns its node where it was watched.
+    /// Stops watching an object. Returns its node if it was watched.
     pub(super) fn end(&mut self, key: &ObjectKey) -> Option<NodeId> {
         self.nodes.remove(key)
     }
 
-    /// As [`Watches::end`], also where the watch has not begun.
+    /// Stops watching a node, also if its watch has not begun.
     pub(super) fn give_up(&mut self, node: NodeId) {
         self.nodes.retain(|_, watched| *watched != node);
         self.waiting.retain(|(waiting, _)| *waiting != node);
     }
 
-    /// The nodes whose watches are open.
+    /// Returns the nodes of objects that are being watched.
     pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> {
         self.nodes.values().copied()
     }

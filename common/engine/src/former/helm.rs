@@ -1,4 +1,4 @@
-//! The releases of helm: a Secret or a ConfigMap for each revision.
+//! Finds the records of Helm releases: a Secret or a ConfigMap for each revision.
 
 use common::api::installation::{FormerRecord, FormerTool};
 
@@ -12,7 +12,7 @@ use super::{
     FormerContent, FormerMembers, FormerRecords, HELM_OWNER, TRIES, collection, key, record,
 };
 
-/// The records of a release, where helm finds one.
+/// Finds the records of a release; `None` if helm finds none.
 pub(super) async fn find(
     cluster: &Cluster,
     namespace: &str,
@@ -34,8 +34,7 @@ pub(super) async fn find(
     Ok(None)
 }
 
-/// The revisions of a release, and the newest as a whole. Helm deletes revisions and releases meanwhile: what is gone when it is read
-/// is listed again.
+/// Reads the metadata of a release's revisions, and the content of the newest. Lists again if helm deletes the newest one meanwhile.
 async fn read(
     cluster: &Cluster,
     collection: &Collection,
@@ -56,7 +55,7 @@ async fn read(
     }
 }
 
-/// Refuses records that helm has added to since they were listed: it would find the newest one, and could delete what is ours.
+/// Fails if helm has added a revision since the records were listed: helm would find it, and could delete objects that we own.
 pub(super) async fn check(cluster: &Cluster, record: &FormerRecord) -> Result<(), EngineError> {
     let Some(last) = record.objects.last() else {
         return Ok(());
@@ -78,7 +77,7 @@ pub(super) async fn check(cluster: &Cluster, record: &FormerRecord) -> Result<()
     ))
 }
 
-/// What helm finds of a release, the newest last.
+/// Lists the revisions that helm finds of a release, the newest last.
 async fn revisions(
     cluster: &Cluster,
     collection: &Collection,

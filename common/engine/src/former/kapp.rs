@@ -1,4 +1,4 @@
-//! The applications of kapp: its objects carry only a number, and a ConfigMap knows the name.
+//! Lists the applications of kapp. Their objects carry only a number; a ConfigMap has the name.
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
@@ -9,7 +9,7 @@ use super::{FormerContent, KAPP_APP, KAPP_SUFFIX, kapp_meta};
 /// An application of kapp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KappApplication {
-    /// The value of the label at its objects.
+    /// The value of the label on its objects.
     pub label: String,
     /// The namespace of its ConfigMap.
     pub namespace: String,
@@ -17,7 +17,7 @@ pub struct KappApplication {
     pub name: String,
 }
 
-/// The applications that kapp finds: one LIST. None where the ConfigMaps of the cluster may not be read.
+/// Lists the applications that kapp finds: one LIST. Empty if the ConfigMaps of the cluster may not be read.
 ///
 /// # Errors
 /// Those of the request.

@@ -1,5 +1,5 @@
-//! What helm would apply and delete because of a record, as a digest. The state of the release is no part of it, and the content of
-//! Secrets neither: it could be guessed (semantics 13).
+//! Computes a digest of the objects and hooks in a record of a release. It leaves out the state of the release, and the content of Secrets,
+//! which could be guessed (semantics 13.4).
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use common::manifest::parse::{ManifestOptions, parse};
 
 use super::stored::{self, StoredRelease};
 
-/// `None` where a record cannot be read: nothing is equal to it then.
+/// Returns the digest of a record; `None` if the record cannot be read, which equals no other record.
 pub(super) fn digest(text: &[u8]) -> Option<String> {
     let StoredRelease {
         manifest, hooks, ..
@@ -24,7 +24,7 @@ pub(super) fn digest(text: &[u8]) -> Option<String> {
     Some(sha256_canonical(&Value::Array(objects)))
 }
 
-/// An object, or of a Secret the name.
+/// Returns an object, or only the key of a Secret.
 fn comparable(object: &Value) -> Value {
     match ObjectKey::from_object(object).filter(ObjectKey::is_secret) {
         Some(key) => json!(key),

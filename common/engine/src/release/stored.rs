@@ -1,5 +1,5 @@
-//! A release as helm stores it: JSON, compressed, in base64. Read where helm itself is not asked: what a release names, and which
-//! values a user gave.
+//! Decodes a release as helm stores it: compressed JSON in base64. Used to learn, without running helm, which objects a release names and
+//! which values a user gave.
 
 use std::io::Read as _;
 
@@ -11,20 +11,20 @@ use serde_json::Value;
 
 use common::entrance;
 
-/// A Secret holds 1 MiB; manifests compress well.
+/// The maximum size of a decompressed release. A Secret holds 1 MiB; manifests compress well.
 const LARGEST: u64 = 64 << 20;
-/// The first bytes of gzip.
+/// The magic number of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// What is read of a release. It may hold Secrets.
+/// The parts of a release that are read. They may contain content of Secrets.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct StoredRelease {
-    /// Every object, as a file of manifests.
+    /// All objects, as one YAML stream.
     pub manifest: String,
     /// The values that a user gave.
     pub config: Option<Value>,
-    /// What helm runs before and after it works on the release.
+    /// The hooks of the release.
     pub hooks: Vec<Hook>,
     #[serde(rename = "chart")]
     of_chart: Option<OfChart>,
@@ -34,7 +34,7 @@ pub struct StoredRelease {
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Hook {
-    /// Its object.
+    /// Its object, as YAML.
     pub manifest: String,
 }
 
@@ -43,7 +43,7 @@ struct OfChart {
     metadata: ChartName,
 }
 
-/// Which chart a release is of.
+/// The chart of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ChartName {
     /// Its name.
@@ -53,19 +53,19 @@ pub struct ChartName {
 }
 
 impl StoredRelease {
-    /// The chart, where it is named.
+    /// Returns the chart, if the release names it.
     #[must_use]
     pub fn chart(&self) -> Option<ChartName> {
         self.of_chart.as_ref().map(|chart| chart.metadata.clone())
     }
 }
 
-/// The stored text is not that of a release.
+/// The error for text that is not a stored release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not as helm 3 and 4 store a release")]
 pub struct StoredError;
 
-/// Reads the text of a key `release`: of a ConfigMap, or of a Secret, where it is base64 once more.
+/// Decodes the value of the key `release` of a ConfigMap, or of a Secret, which encodes it in base64 once more.
 ///
 /// # Errors
 /// [`StoredError`].

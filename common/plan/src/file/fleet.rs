@@ -1,4 +1,4 @@
-//! The plan file of a fleet: a plan for each cluster, and where that cluster is found. It holds no credentials.
+//! The plan file of a fleet: a plan for each cluster, and the context or namespace of the cluster. It holds no credentials.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct FleetPlan {
     pub api_version: String,
     /// [`KIND_FLEET`].
     pub kind: String,
-    /// In the order in which they are changed.
+    /// The clusters, in the order in which they are changed.
     pub clusters: Vec<ClusterPlan>,
 }
 
@@ -23,24 +23,24 @@ pub struct FleetPlan {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClusterPlan {
-    /// Where the cluster is found.
+    /// How to find the cluster.
     pub at: FleetClusterSource,
-    /// What happens there.
+    /// The plan for it.
     pub plan: PlanFile,
 }
 
-/// Where a cluster of a fleet is found.
+/// How to find a cluster of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FleetClusterSource {
     /// A context of the kubeconfig.
     Context(String),
-    /// A namespace that stands for it.
+    /// A namespace that represents it.
     Namespace(String),
 }
 
 impl FleetPlan {
-    /// A plan of these clusters.
+    /// Creates a plan file for these clusters.
     #[must_use]
     pub fn new(clusters: Vec<ClusterPlan>) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl FleetPlan {
 }
 
 impl FleetClusterSource {
-    /// The name of the context or namespace.
+    /// Returns the name of the context or namespace.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {

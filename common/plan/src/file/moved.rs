@@ -1,4 +1,4 @@
-//! What is not as it was when a plan file was made.
+//! Finds what has changed since a plan file was made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,32 +16,32 @@ use common::manifest::key::ObjectKey;
 
 use super::PlanFile;
 
-/// One thing that is not as it was.
+/// One change since the plan was made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// What it is about: an object, the installation, a kind, the entry.
+    /// What has changed: an object, the installation, a kind or the entry.
     pub subject: String,
-    /// What happened to it.
+    /// How it has changed.
     pub what: String,
 }
 
-/// The plan file is not run: exit 4. Nothing was written.
+/// The plan file is outdated and was not run. Nothing was written. Exit 4.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this is not what the plan was made for; nothing was changed:{}",
     lines(differences)
 )]
 pub struct PlanOutdated {
-    /// Everything that moved; one at least.
+    /// All differences; never empty.
     pub differences: Vec<Difference>,
-    /// `NAME@VERSION` of what the file plans, for the way out.
+    /// `NAME@VERSION` of the add-ons that the file installs, for the suggested command.
     pub addons: Vec<String>,
-    /// Names of what it uninstalls.
+    /// Names of the installations that the file uninstalls.
     pub gone: Vec<String>,
 }
 
 impl Difference {
-    /// One thing that is not as it was.
+    /// Creates a difference.
     pub fn new(subject: impl fmt::Display, what: impl Into<String>) -> Self {
         Self {
             subject: subject.to_string(),
@@ -61,7 +61,7 @@ fn lines(differences: &[Difference]) -> String {
     lines.collect()
 }
 
-/// What moved in the record alone: where there is no plan any more, this says why.
+/// Returns the differences of the record alone, which explain why no plan can be made now.
 #[must_use]
 pub fn moved_record(then: &InstallationPlan, now: Option<&RecordFacts>) -> Vec<Difference> {
     let mut found = PlanComparison::default();
@@ -69,7 +69,7 @@ pub fn moved_record(then: &InstallationPlan, now: Option<&RecordFacts>) -> Vec<D
     found.differences
 }
 
-/// Everything that moved between the plan of a file and the plan that is made now.
+/// Returns all differences between the plan of a file (`then`) and the plan that is made now.
 #[must_use]
 pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference> {
     let now = &with_generated(then, now);
@@ -92,15 +92,15 @@ pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference>
     found.facts(&then.facts, &now.facts);
     found.actions(then, now);
     found.warnings(then, now);
-    // Whatever a plan says is compared, also what nothing above names.
+    // The whole plans are compared, so that no difference goes unnoticed.
     if found.differences.is_empty() && json!(then) != json!(now) {
         found.add(name, "another plan would be made");
     }
     found.differences
 }
 
-/// The plan of now with the digests that the file has of what both plans make at random: the values of no two renderings are the
-/// same, and everything that they are made from is compared by itself.
+/// Returns the plan `now` with the file's digests for objects that both plans generate at random: each rendering has other values,
+/// and the inputs of the rendering are compared anyway.
 fn with_generated(then: &InstallationPlan, now: &InstallationPlan) -> InstallationPlan {
     let mut now = now.clone();
     for step in &mut now.steps {
@@ -113,8 +113,8 @@ fn with_generated(then: &InstallationPlan, now: &InstallationPlan) -> Installati
     now
 }
 
-/// Objects of a plan file whose changes are not those that the server would make now. Of what is made at random, only the paths are
-/// compared. When another manager last wrote changes with whatever it writes, and decides nothing.
+/// Returns the objects of a plan file that the server would change in another way now. For objects that are generated at random, only
+/// the paths are compared. Times at which other managers last wrote are ignored.
 #[must_use]
 pub fn moved_changes(then: &PlanFile, now: &[ObjectDiff]) -> Vec<Difference> {
     let plans = then.installations.iter();
@@ -146,7 +146,7 @@ pub fn moved_changes(then: &PlanFile, now: &[ObjectDiff]) -> Vec<Difference> {
         .collect()
 }
 
-/// What tells one target from another, and in which words.
+/// Returns the compared properties of a target, with the words for messages.
 fn described(target: &Installed) -> [(&'static str, String); 8] {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let rules = target.rules.map(|rules| rules.to_string());
@@ -165,7 +165,7 @@ fn described(target: &Installed) -> [(&'static str, String); 8] {
 #[derive(Default)]
 struct PlanComparison {
     differences: Vec<Difference>,
-    /// Objects that something was said about.
+    /// Objects for which a difference was reported.
     told: BTreeSet<ObjectKey>,
 }
 
@@ -175,7 +175,7 @@ impl PlanComparison {
     }
 
     fn object(&mut self, key: &ObjectKey, what: impl Into<String>) {
-        // What follows from the first thing that is said about an object says nothing new.
+        // Only the first difference of an object is reported, because the others usually follow from it.
         if self.told.insert(key.clone()) {
             self.add(key, what);
         }
@@ -279,7 +279,7 @@ impl PlanComparison {
         }
     }
 
-    /// What would be done, where nothing above says why it differs.
+    /// Compares the actions, for objects without another difference.
     fn actions(&mut self, then: &InstallationPlan, now: &InstallationPlan) {
         let keys = then.steps.iter().chain(&now.steps);
         let keys: BTreeSet<&ObjectKey> = keys.map(|step| &step.target.key).collect();
@@ -333,7 +333,7 @@ impl PlanComparison {
         }
     }
 
-    /// Who reviews a plan reads its warnings.
+    /// Compares the warnings, because the reviewer of the plan relied on them.
     fn warnings(&mut self, then: &InstallationPlan, now: &InstallationPlan) {
         for warning in now.warnings.iter().filter(|it| !then.warnings.contains(it)) {
             self.add(&now.installation, format!("not in the plan: {warning}"));
@@ -344,7 +344,7 @@ impl PlanComparison {
     }
 }
 
-/// What is no longer ours after a plan, with what becomes of it.
+/// Returns the objects that are not ours after a plan, with the words for what happens to them.
 fn ended(plan: &InstallationPlan) -> BTreeSet<(&'static str, &ObjectKey)> {
     let deleted = plan.deletions().map(|it| ("deleted", &it.target.key));
     let released = plan.released().map(|key| ("released", key));
@@ -352,7 +352,7 @@ fn ended(plan: &InstallationPlan) -> BTreeSet<(&'static str, &ObjectKey)> {
     deleted.chain(released).chain(retained).collect()
 }
 
-/// How an object is applied, but for its content.
+/// Returns how an object is applied, without its content.
 fn request(step: &Step) -> (&Target, Action, &Policy) {
     (&step.target, step.action, &step.policy)
 }
@@ -387,7 +387,7 @@ fn moved_object(then: Option<&LiveFact>, now: Option<&LiveFact>) -> Option<Strin
     })
 }
 
-/// Enough of a hash to tell it from another one.
+/// Shortens a hash for messages.
 fn short(text: &str) -> String {
     match text.chars().count() {
         0 => "none".to_owned(),

@@ -1,4 +1,4 @@
-//! Bytes ↔ plan file: bounded, with its own digest.
+//! Reads and writes plan files, with a size limit and a digest.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,20 +7,20 @@ use super::{FleetPlan, KIND, KIND_FLEET, PlanFile, VERSION};
 use common::entrance;
 use common::manifest::digest::sha256_canonical;
 
-/// Bytes that a plan file may have.
+/// The maximum size of a plan file in bytes.
 pub const LARGEST: usize = 16 << 20;
 const DIGEST: &str = "digest";
 const ALGORITHM: &str = "sha256:";
 
-/// Why a file is not a plan that can be run.
+/// Why a file is not a valid plan file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Too many bytes.
+    /// It is larger than [`LARGEST`].
     #[error(
         "it has more than 16 MiB, the most that a plan file may have: plan fewer add-ons at once"
     )]
     TooLarge,
-    /// Cut off, or no JSON at all.
+    /// It is not valid JSON, or was cut off.
     #[error("line {line}, column {column}: it is not valid JSON, or was cut off")]
     NotJson {
         /// Line.
@@ -28,16 +28,16 @@ pub enum FileError {
         /// Column.
         column: usize,
     },
-    /// It nests too deep, has too many values, or a key that a JSON library takes for its own.
+    /// It is nested too deeply, or has too many values or a key that a JSON library reserves.
     #[error(transparent)]
     Refused(entrance::BoundsError),
-    /// JSON of something else.
+    /// It is JSON, but not a plan.
     #[error("it is {found}, not {VERSION} {KIND}")]
     NotAPlan {
-        /// What it says it is.
+        /// Its apiVersion and kind.
         found: String,
     },
-    /// A plan of another version of this tool.
+    /// It is a plan of another version.
     #[error("it is an {kind} of version {found}, and this program reads {VERSION}")]
     OtherVersion {
         /// Its kind.
@@ -45,17 +45,17 @@ pub enum FileError {
         /// Its apiVersion.
         found: String,
     },
-    /// Its content is not what its digest says.
+    /// Its content does not match its digest.
     #[error(
         "its digest is {expected}, but its content has {actual}: it was changed after it was made"
     )]
     Tampered {
-        /// What it says.
+        /// The digest in the file.
         expected: String,
-        /// What it is.
+        /// The digest of its content.
         actual: String,
     },
-    /// It is another plan than the one that was reviewed.
+    /// It is not the plan that was reviewed.
     #[error(
         "its digest is {actual}, but {expected} is expected: it is not the plan that was reviewed"
     )]
@@ -65,23 +65,23 @@ pub enum FileError {
         /// Its digest.
         actual: String,
     },
-    /// The digest is right, and still it does not read.
+    /// Its digest matches, but it does not have the structure of a plan.
     #[error("it cannot be read as a plan")]
     Malformed(#[source] serde_json::Error),
 }
 
-/// What a plan file holds.
+/// The content of a plan file.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Plans {
     /// A plan for one cluster.
     One(Box<PlanFile>),
-    /// One for each of several.
+    /// A plan for each of several clusters.
     Fleet(FleetPlan),
 }
 
-/// Reads a plan file and verifies its digest. Whoever edits the file can write a new one: `expected` is the digest of the plan that was
-/// reviewed, where the caller knows it from elsewhere.
+/// Reads a plan file and verifies its digest. An editor of the file can replace the digest, so `expected` is the digest of the reviewed
+/// plan, if the caller knows it from another source.
 ///
 /// # Errors
 /// [`FileError`].
@@ -90,7 +90,7 @@ pub fn read(bytes: &[u8], expected: Option<&str>) -> Result<Plans, FileError> {
         return Err(FileError::TooLarge);
     }
     let mut value: Value = entrance::from_slice(bytes).map_err(|error| {
-        // An error of the entrance itself has no line.
+        // Errors about bounds have no line.
         match entrance::check(bytes, entrance::MAX_DEPTH) {
             Err(refused) => FileError::Refused(refused),
             Ok(()) => FileError::NotJson {
@@ -141,7 +141,7 @@ pub fn read(bytes: &[u8], expected: Option<&str>) -> Result<Plans, FileError> {
     plans.map_err(FileError::Malformed)
 }
 
-/// The JSON of a [`PlanFile`] or [`FleetPlan`] with its digest, and that digest.
+/// Returns the JSON of a [`PlanFile`] or [`FleetPlan`] including its digest, and the digest.
 ///
 /// # Errors
 /// [`FileError::TooLarge`]; a value that is not valid JSON.
@@ -154,10 +154,10 @@ pub fn write(file: &impl Serialize) -> Result<(Value, String), FileError> {
     Ok((value, digest))
 }
 
-/// The digest of a plan file as `--expect-digest` takes it.
+/// Parses the digest of a plan file, as `--expect-digest` expects it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A text that says what is wrong.
 pub fn expected(typed: &str) -> Result<String, String> {
     let hex = typed.strip_prefix(ALGORITHM).unwrap_or_default();
     let is_digest = hex.len() == 64 && hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));

@@ -1,5 +1,5 @@
-//! The plan that changes owners and nothing else: what exists of the wanted objects becomes ours. What differs is applied by the next
-//! upgrade, which the user agrees to (semantics 12).
+//! Plans `adopt`: the installation takes over those of its objects that exist, and changes nothing else. The next upgrade, which the
+//! user confirms, applies what differs (semantics 12.11).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{ObjectRefusal, PlanError, PlanInput, WantedObjects, empty, wait_targ
 use common::api::installation::Installed;
 use common::api::names::owner_hash;
 
-/// Makes the plan.
+/// Plans to take over the desired objects that exist.
 pub(super) fn adopt(
     input: &PlanInput<'_>,
     wanted: &WantedObjects<'_>,
@@ -58,7 +58,7 @@ pub(super) fn adopt(
                 continue;
             }
         };
-        // What is ours already stays as it is recorded.
+        // Our own objects stay recorded as they are.
         if action.is_none() || recorded.is_some_and(InventoryItem::was_applied) {
             let item = recorded.unwrap_or(&before);
             plan.unchanged.push(key.clone());
@@ -72,7 +72,7 @@ pub(super) fn adopt(
             ..Policy::default()
         };
         plan.steps.push(step(object, live, policy));
-        // Nothing of the manifest was applied: whatever differs is due.
+        // The manifest was not applied: without a digest, the next upgrade applies what differs.
         after.object.digest.clear();
         union.objects.insert(key.clone(), before);
         exact.objects.insert(key.clone(), after);

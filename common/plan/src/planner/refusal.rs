@@ -1,4 +1,4 @@
-//! Why there is no plan.
+//! Errors that prevent a plan.
 
 use std::fmt;
 
@@ -14,36 +14,36 @@ use super::{PlanInput, WantedObjects};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 
-/// Why there is no plan. Nothing was written.
+/// Why no plan can be made. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Objects that cannot be applied as things stand.
+    /// Some objects cannot be applied.
     #[error("{}", one_a_line(objects))]
     Refused {
-        /// Every one of them, sorted.
+        /// All of these objects, sorted.
         objects: Vec<ObjectRefusal>,
     },
-    /// An empty set, or most of a larger one, would be pruned (semantics 13).
+    /// The plan would prune more than the accepted share of the objects, or all of them (semantics 13.7).
     #[error(
         "{prune} of {there} objects would be pruned, and the limit is {limit}; the new version has {wanted}"
     )]
     MostlyPruned {
         /// The installation.
         installation: InstallationName,
-        /// What was to be done with it.
+        /// The operation.
         verb: Verb,
-        /// The share that is accepted.
+        /// The accepted share.
         limit: PruneLimit,
-        /// The share that would accept it.
+        /// The share that would allow the operation.
         needed: PruneLimit,
-        /// How many would be pruned.
+        /// The number of objects that would be pruned.
         prune: usize,
-        /// How many of our objects exist.
+        /// The number of our objects that exist.
         there: usize,
-        /// How many are wanted.
+        /// The number of desired objects.
         wanted: usize,
     },
-    /// The record was restored from a backup, and the objects have changed since (semantics 13).
+    /// The record was restored from a backup, and the objects have changed since (semantics 13.10).
     #[error("{0}")]
     RecordOlder(Box<OutdatedRecord>),
     /// The inventory does not fit into the record.
@@ -56,48 +56,48 @@ pub enum PlanError {
 pub struct ObjectRefusal {
     /// The object.
     pub key: ObjectKey,
-    /// Why, and the way out.
+    /// Why it cannot be applied.
     pub reason: RefusalReason,
 }
 
 /// Why an object cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RefusalReason {
-    /// It exists, and no installation owns it: it can be adopted. Exit 4.
+    /// It exists, and no installation owns it; the user can adopt it. Exit 4.
     Foreign {
-        /// Its owner, where its labels name one.
+        /// The owner that its labels or annotations name (e.g. a Helm release), if any.
         owner: Option<String>,
     },
-    /// Another installation owns it: exit 4.
+    /// Another installation owns it. Exit 4.
     Claimed {
-        /// That one.
+        /// The owner.
         by: String,
     },
-    /// Its controller makes it, and would make it again: exit 4.
+    /// Its controller creates it, and would create it again. Exit 4.
     Controlled {
         /// Kind and name of the controller.
         by: String,
     },
-    /// Argo CD or Flux applies it again and again, and would take it back: exit 4.
+    /// Argo CD or Flux reconciles it, and would take it back. Exit 4.
     Reconciled {
-        /// The object of Argo CD or Flux.
+        /// The object of Argo CD or Flux that reconciles it.
         by: Box<LiveReconciler>,
     },
-    /// It is being deleted: what is applied to it would vanish.
+    /// It is being deleted, so anything applied to it would be lost.
     Terminating,
-    /// A namespace that objects stand in, that does not exist and is not created.
+    /// It is a namespace that objects need, that does not exist and that the plan does not create.
     NoNamespace,
 }
 
 impl RefusalReason {
-    /// Of an object that can be adopted.
+    /// The reason for an object that no installation owns and the user can adopt.
     pub(in super::super) fn unowned(live: &LiveObject) -> Self {
         Self::Foreign {
             owner: live.other_owner.clone(),
         }
     }
 
-    /// Of an object of another installation.
+    /// The reason for an object of another installation.
     pub(in super::super) fn of_installation(other: &InstallationName) -> Self {
         Self::Claimed {
             by: format!("the installation {other}"),
@@ -138,7 +138,7 @@ impl fmt::Display for ObjectRefusal {
     }
 }
 
-/// Refuses to prune more than the share of a set that is allowed (semantics 13).
+/// Refuses to prune more than the accepted share of a set (semantics 13.7).
 pub(super) fn check_share(
     input: &PlanInput<'_>,
     wanted: &WantedObjects<'_>,

@@ -1,4 +1,4 @@
-//! The plan that gives an installation back: nothing is deleted, and no field changes but our marks (semantics 12).
+//! Plans `adopt --release`: it deletes nothing, and removes only our marks and field manager from the objects (semantics 12.13).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{PlanInput, empty};
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
 
-/// Makes the plan. What does not carry our label any more is only forgotten.
+/// Plans to give the objects back. An object without our label is only dropped from the record.
 pub(super) fn release(input: &PlanInput<'_>) -> InstallationPlan {
     let owner = owner_hash(&input.installation.namespace, &input.installation.name);
     let mut plan = InstallationPlan {

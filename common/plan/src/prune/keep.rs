@@ -1,10 +1,10 @@
-//! Marks on live objects that forbid their deletion, ours and those of other tools.
+//! Marks on live objects that forbid their deletion: ours and those of other tools.
 
 use std::collections::BTreeMap;
 
 use common::api::names::{ANNOTATION_PRUNE, PRUNE_NEVER};
 
-/// Annotations whose one value keeps an object.
+/// Annotations that keep an object if they have this value.
 const MARKS: [(&str, &str); 6] = [
     (ANNOTATION_PRUNE, PRUNE_NEVER),
     ("helm.sh/resource-policy", "keep"),
@@ -13,8 +13,8 @@ const MARKS: [(&str, &str); 6] = [
     ("cli-utils.sigs.k8s.io/on-remove", "keep"),
     ("kapp.k14s.io/delete-strategy", "orphan"),
 ];
-/// Argo CD's annotation, whose value is a list, and the items that keep an object. `confirm` asks the user first, which is not
-/// possible here: it keeps the object, too.
+/// Argo CD's annotation, whose value is a list; [`ARGO_OPTIONS`] are the items that keep an object. `confirm` keeps it, too, because
+/// the user cannot be asked here.
 const ARGO: &str = "argocd.argoproj.io/sync-options";
 const ARGO_OPTIONS: [&str; 4] = [
     "Prune=false",
@@ -23,7 +23,7 @@ const ARGO_OPTIONS: [&str; 4] = [
     "Delete=confirm",
 ];
 
-/// The mark that keeps an object, as it is written: `helm.sh/resource-policy: keep`.
+/// Returns the mark that keeps an object, as it is written: `helm.sh/resource-policy: keep`.
 #[must_use]
 pub fn mark(annotations: &BTreeMap<String, String>) -> Option<String> {
     let marks = MARKS.iter().filter(|(name, value)| {

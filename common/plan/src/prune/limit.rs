@@ -1,13 +1,13 @@
-//! How much of what is installed an upgrade may prune without being asked (semantics 13).
+//! The maximum share of objects that an upgrade may prune unless the user allows more (semantics 13.7).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Sets of at least this many objects are protected against being pruned mostly or wholly.
+/// Sets with at least this many objects are protected against losing most or all of them.
 const PROTECTED_FROM: usize = 10;
 
-/// A share of the installed objects, in percent: more of them are pruned only when accepted.
+/// The maximum share of the installed objects to prune, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PruneLimit(u8);
 
@@ -15,20 +15,20 @@ impl PruneLimit {
     /// Everything may be pruned.
     pub const ALL: Self = Self(100);
 
-    /// A share; `None` beyond 100 %.
+    /// Creates a limit; `None` above 100 %.
     #[must_use]
     pub fn new(percent: u8) -> Option<Self> {
         (percent <= 100).then_some(Self(percent))
     }
 
-    /// Whether so many of a small set may be removed, such as the add-ons of an index.
+    /// Whether `removed` elements of a set of any size may be removed, such as add-ons of an index.
     #[must_use]
     pub fn admits(self, removed: usize, of: usize) -> bool {
         removed.saturating_mul(100) <= of.saturating_mul(usize::from(self.0))
     }
 
-    /// The share that would accept `pruned` of `there`, where this one does not. A set that becomes empty needs 100 %, however
-    /// many objects it keeps: a template that renders to nothing is the usual accident.
+    /// Returns the share that would allow pruning `pruned` of `there` objects, if this one does not. A set that becomes empty needs 100 %,
+    /// even if some objects are kept: usually a template rendered to nothing by accident.
     pub(crate) fn needed(self, pruned: usize, there: usize, is_empty: bool) -> Option<Self> {
         if there < PROTECTED_FROM || pruned == 0 {
             return None;
@@ -40,7 +40,7 @@ impl PruneLimit {
     }
 }
 
-/// Pruning most of a set is rarely intended.
+/// Half of the objects, because pruning most of a set is rarely intended.
 impl Default for PruneLimit {
     fn default() -> Self {
         Self(50)

@@ -1,7 +1,7 @@
-//! What holds an object that is being deleted: the likely controller behind a finalizer, and whether it still runs.
+//! Finds what blocks a deletion: the likely controller behind a finalizer, and whether it still runs.
 //!
-//! The evidence, best first: the field manager that wrote the finalizer, the part of its name after the slash, the labels
-//! of its domain. It is evidence, not proof, so messages say "likely", and we never remove a finalizer ourselves.
+//! The evidence, strongest first: the field manager that set the finalizer, the part of its name after the slash, the labels
+//! of its domain. It is no proof, so messages say "likely", and we never remove a finalizer ourselves.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use common::api::names::CLIENT;
 
-/// Words that do not identify a finalizer or a manager.
+/// Words that are too common to identify a controller.
 const ANYBODYS: [&str; 12] = [
     "manager",
     "controller",
@@ -24,7 +24,7 @@ const ANYBODYS: [&str; 12] = [
     "x-k8s",
     "go-http-client",
 ];
-/// Shorter words are part of others by accident.
+/// The minimum length of a word, because shorter ones are part of others by accident.
 const SHORTEST: usize = 4;
 /// Labels that name the application of a workload.
 const NAMES: [&str; 5] = [
@@ -42,12 +42,12 @@ pub struct Workload {
     namespace: String,
     name: String,
     is_ready: bool,
-    /// Its names.
+    /// Lowercase names that identify it: its own, its namespace, labels, containers and images.
     words: Vec<String>,
 }
 
 impl Workload {
-    /// From a Deployment, StatefulSet or DaemonSet; `None` without a name.
+    /// Reads a Deployment, StatefulSet or DaemonSet; returns `None` if its name or namespace is missing.
     #[must_use]
     pub fn of(kind: &'static str, object: &Value) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
@@ -102,14 +102,14 @@ impl fmt::Display for Workload {
     }
 }
 
-/// A word that names a controller.
+/// A word that may name a controller, and its weight as evidence.
 struct Clue {
     word: String,
     weight: u32,
 }
 
-/// `held by finalizer certificates.example/cleanup, set by cert-controller; Deployment shop/cert-controller, which likely removes
-/// it, has no ready pods: …`. `object` is the live object, with its managedFields.
+/// Describes what blocks a deletion: `held by finalizer certificates.example/cleanup, set by cert-controller; Deployment
+/// shop/cert-controller, which likely removes it, has no ready pods: …`. `object` is the live object, with its managedFields.
 #[must_use]
 pub fn words(object: &Value, finalizers: &[String], workloads: &[Workload]) -> String {
     let held = finalizers.iter().map(|finalizer| {
@@ -141,7 +141,7 @@ fn way_out(owner: Option<&Workload>) -> String {
     }
 }
 
-/// The field manager that wrote a finalizer.
+/// Returns the field manager that set a finalizer.
 fn manager<'a>(object: &'a Value, finalizer: &str) -> Option<&'a str> {
     let entries = object.pointer("/metadata/managedFields")?.as_array()?;
     let field = format!("v:{}", Value::from(finalizer));
@@ -170,13 +170,13 @@ fn likely<'a>(
 
 fn clues(finalizer: &str, manager: Option<&str>) -> Vec<Clue> {
     let (domain, path) = finalizer.split_once('/').unwrap_or((finalizer, ""));
-    // Every label of a domain but the last can be a name: cert-manager.io, finalizers.longhorn.io.
+    // Every label of a domain except the last can be a name: cert-manager.io, finalizers.longhorn.io.
     let labels = domain
         .rsplit_once('.')
         .map_or("", |(labels, _)| labels)
         .split('.');
     let manager = manager.filter(|manager| {
-        // A manager that wrote it by hand, or applied it with the manifest, does not remove it.
+        // A client that set it by hand, or applied it with the manifest, does not remove it.
         !manager.starts_with("kubectl") && !manager.starts_with(CLIENT)
     });
     let words = manager.map(|word| (word, 4));

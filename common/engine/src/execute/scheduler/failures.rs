@@ -1,4 +1,4 @@
-//! Objects that fail, that do not get ready, and that are skipped because they wait for those.
+//! Handles objects that fail, that do not become ready, and that are skipped because they wait for those.
 
 use addons_plan::changes::RefusalRemedy;
 use addons_plan::graph::{GraphNode, NodeId};
@@ -34,7 +34,7 @@ impl Scheduler<'_> {
         self.skip(skipped, &why);
     }
 
-    /// Reports what will not begin, unless nothing would have been sent for it.
+    /// Reports the nodes that will not begin, unless nothing would have been sent for them.
     fn skip(&mut self, skipped: Vec<SkippedNode>, why: &str) {
         for SkippedNode { node, reason, .. } in skipped {
             self.report_skipped(node, format!("{why}, and it waits for that ({reason})"));
@@ -51,7 +51,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Cancels the requests in flight of a part, and skips the rest and what waits for it in other parts.
+    /// Cancels the requests in flight of a part, and skips its other objects and what waits for them in other parts.
     pub(super) fn give_up(&mut self, part: usize, why: &str) {
         let Some(name) = self
             .parts
