@@ -345,7 +345,7 @@ fn join_values(values: &[String]) -> String {
     }
 }
 
-/// Describes whom to ask. The webhook replaces a policy that it cannot read with one that names no one.
+/// Returns the words for who may install, in a denial. The webhook replaces a policy that it cannot read with one that names no one.
 fn describe_installers(who: &[String]) -> String {
     if who.is_empty() {
         return "an administrator: the policy cannot be read".to_owned();

@@ -6,7 +6,7 @@ use super::Requester;
 use super::policy::Breach;
 use super::rules::reference::UnseenDependency;
 
-/// The most problems that one denial names. The rest is counted.
+/// Maximum number of problems that one denial names. The others are counted.
 const MAX_NAMED: usize = 20;
 
 /// Why a request is denied.

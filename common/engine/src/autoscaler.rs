@@ -35,7 +35,7 @@ pub(super) struct ScaledTarget {
 }
 
 impl ScaledTarget {
-    /// Returns `None` if only this client set the replicas. If the installation applied the object and nobody owns its replicas, it was
+    /// Returns `None` if only this client set the replicas. If the installation applied the object and no manager owns its replicas, it was
     /// scaled to zero: the subresource `scale` then omits them, and its manager owns nothing.
     pub(super) fn from_writers(key: &ObjectKey, writers: &[FieldWriter]) -> Option<Self> {
         let scaling = || writers.iter().filter(|writer| writer.sets_replicas);

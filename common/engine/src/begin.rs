@@ -211,7 +211,7 @@ fn stale_reason(known: &AddonInstallation, stored: &AddonInstallation) -> Option
     }
 }
 
-/// Returns whether the record has to be written before the operation. A different `written-by` annotation alone is no reason.
+/// Returns whether the record has to be written before the operation. A different `written-by` annotation alone does not count.
 pub(super) fn needs_write(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
     wanted.spec != stored.spec
         || wanted.labels() != stored.labels()

@@ -263,7 +263,7 @@ pub(super) async fn remove(
     })
 }
 
-/// Reports the result for a namespace. An empty one that stays for good is no reason to keep the record.
+/// Reports the result for a namespace. An empty one that stays for good does not keep the record.
 pub(super) fn report_removal(
     key: ObjectKey,
     removal: Result<NamespaceRemoval, EngineError>,

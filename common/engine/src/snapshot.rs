@@ -39,7 +39,7 @@ const AT_A_TIME: usize = 4;
 /// Also returns the kinds that were used: if the server does not serve some of `kinds`, they are older than a CRD, and are read again.
 ///
 /// # Errors
-/// Those of the requests. A kind that is not served is no error, but listed in [`Snapshot::unserved`]; a recorded object that cannot be
+/// Those of the requests. A kind that is not served is not an error, but listed in [`Snapshot::unserved`]; a recorded object that cannot be
 /// read is in [`Snapshot::unreadable`].
 pub async fn read(
     cluster: &Cluster,

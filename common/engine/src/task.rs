@@ -28,7 +28,7 @@ pub struct ExecuteOptions {
     /// Whether to take the lock from a live holder.
     pub steal_lock: bool,
     /// Namespaces that an uninstallation leaves although it created them, because another installation of the command is in them. They are
-    /// removed after that one ([`super::namespace::remove_leftover`]).
+    /// removed after that installation ([`super::namespace::remove_leftover`]).
     pub leave_namespaces: BTreeSet<String>,
     /// The choices that the plans were made with. The record holds them until the operation has ended as planned.
     pub choices: Choices,

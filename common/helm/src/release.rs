@@ -48,7 +48,7 @@ pub struct ReleaseClient<'a> {
     stop: watch::Receiver<bool>,
 }
 
-/// What to install or upgrade a release with.
+/// The input for installing or upgrading a release.
 #[derive(Clone, Debug)]
 pub struct ReleaseRequest<'a> {
     /// The chart, with all its dependencies.

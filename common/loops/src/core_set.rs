@@ -1,7 +1,7 @@
 //! Creates, restores, upgrades and releases core installations as the rules and the list say (semantics 14.6).
 //!
-//! This only writes records, which are then reconciled like any other. Each cluster is looked at separately, so that one that does not
-//! respond delays only its own records. Releases, and the waves of a change, are decided for all clusters together.
+//! This module only writes records, which the loop then reconciles like all others. Each cluster is checked separately: a cluster that
+//! does not respond delays only its own records. Releases, and the waves of a change, are decided for all clusters together.
 
 mod act;
 mod due;

@@ -19,13 +19,6 @@ const CAUSES: [(&str, &str); 6] = [
 ];
 const NUMBER: &str = " (os error ";
 
-/// Iterates over an error and its causes.
-pub fn causes<'a>(
-    error: &'a (dyn std::error::Error + 'static),
-) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error), |cause| cause.source())
-}
-
 /// Replaces these causes in a text.
 pub(super) fn replace_causes(text: &str) -> String {
     if !text.contains(NUMBER) {

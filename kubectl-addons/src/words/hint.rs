@@ -29,10 +29,10 @@ use addons_plan::file::{FileError, PlanOutdated};
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::api::names::InstallationName;
 use common::catalogue::orphan::MissingOrigin;
+use common::causes::causes;
 use common::values::ValuesError;
 
 use super::typed;
-use crate::output::text::causes;
 
 pub use line::{command, fix_line, indent_lines, look_line};
 pub use object::object_hints;

@@ -117,7 +117,7 @@ fn answer_problem(asked: &WebhookReply, is_defined: bool) -> Option<DoctorProble
         WebhookReply::Denied => None,
         WebhookReply::Unanswered(why) => Some(DoctorProblem::Unanswered { why: why.clone() }),
         WebhookReply::Refused(why) => Some(DoctorProblem::RefusesAll { why: why.clone() }),
-        // Without our CRDs, the request is no test.
+        // Without our CRDs, the request proves nothing.
         WebhookReply::Accepted => is_defined.then_some(DoctorProblem::NotJudged),
     }
 }

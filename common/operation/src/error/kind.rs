@@ -110,7 +110,7 @@ impl OperationError {
             Self::Recreation(refused) if refused.is_acceptable() => {
                 ErrorKind::acceptable(Conflict, "Recreation")
             }
-            // Objects that hold data have to be changed in the manifest: nobody can accept to lose them.
+            // Objects that hold data have to be changed in the manifest: no flag accepts their loss.
             Self::Recreation(refused) if refused.is_final() => ErrorKind::failed("Immutable"),
             Self::Recreation(_) => ErrorKind::new(Conflict, "Immutable"),
             Self::Downgrade { .. } => ErrorKind::acceptable(Category::Failed, "Downgrade"),

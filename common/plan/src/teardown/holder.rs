@@ -1,7 +1,7 @@
 //! Finds what blocks a deletion: the likely controller behind a finalizer, and whether it still runs.
 //!
 //! The evidence, strongest first: the field manager that set the finalizer, the part of its name after the slash, the labels
-//! of its domain. It is no proof, so messages say "likely", and we never remove a finalizer ourselves.
+//! of its domain. This is a guess, so messages say "likely", and we never remove a finalizer ourselves.
 
 use std::fmt;
 

@@ -10,7 +10,7 @@ use kube_cel::cel::common::ast::{
 
 use super::{COMPREHENSIONS, ExpressionError, LABELS, TEXT, is_fact};
 
-/// The bytes or elements that one step reads or writes.
+/// Number of bytes or elements that one step of the evaluation reads or writes.
 const ELEMENTS_PER_STEP: u64 = 8;
 /// The longest key or value of a label.
 const LABEL: u64 = 317;
