@@ -202,9 +202,9 @@ fn report_outcomes(
                 output::note(text.trim_end());
                 events::emit_reported(&planned.plan, Some(&report), exit_of_report(&report));
                 skipped |= report.skipped().next().is_some();
-                let kops = planned.plan.kops();
-                if report.is_done() && kops.is_some_and(|kops| kops.after.is_some()) {
-                    // In the words of kops' tool.
+                let record = planned.plan.annotation();
+                if report.is_done() && record.is_some_and(|record| record.after.is_some()) {
+                    // In the words of the tool that reads the record.
                     output::note(&format!("Updated {:?}", planned.plan.addon));
                 }
                 let exit = exit_without_skipped(&report);

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::Cluster;
+use addons_operation::adopt::records::FormerOwners;
+use addons_operation::kops::Kops;
+use addons_operation::tools::OtherTool;
 use addons_operation::{Context, ContextSettings, Finding, OperationEvent};
 use addons_sources::platform;
 use addons_sources::reach::{OpenedPlaces, UsedAccount};
@@ -167,6 +170,9 @@ fn connect_from_flags(global: &Arc<GlobalArgs>) -> addons_operation::context::Co
     })
 }
 
+/// The other tools with which add-ons are shared.
+const TOOLS: &[&dyn OtherTool] = &[&Kops, &FormerOwners];
+
 /// Converts flags and environment for operations.
 fn parse_settings(global: &GlobalArgs, timeout: Option<Duration>) -> ContextSettings {
     ContextSettings {
@@ -188,6 +194,7 @@ fn parse_settings(global: &GlobalArgs, timeout: Option<Duration>) -> ContextSett
         opened: Arc::default(),
         timeout,
         holder: lock_holder(),
+        tools: TOOLS,
     }
 }
 

@@ -20,13 +20,17 @@
 //! | [`crds`], [`catalogues`] | our own CRDs, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
 //! | [`mod@kops`], [`former`] | kops' records of installed add-ons; records of Helm and kapp, which are set aside |
+//! | `annotation` | writes the record of another tool that is an annotation |
+//! | [`authority`], [`matching`] | the certificate authority of an add-on; objects that a prune rule matches |
 //! | [`live`], [`drift`], [`secret`], [`identity`] | whole live objects; their next change; Secrets by reference; user and cluster |
 
 pub mod addon_manager;
 mod address;
 mod addressed;
+mod annotation;
 mod apply;
 pub mod attempt;
+pub mod authority;
 mod autoscaler;
 mod begin;
 pub mod blockers;
@@ -65,6 +69,7 @@ pub mod live;
 pub mod local;
 mod lock;
 pub mod marks;
+pub mod matching;
 mod meta;
 mod migrate;
 pub mod namespace;

@@ -3,7 +3,7 @@
 
 mod leftovers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kube::ResourceExt as _;
@@ -39,6 +39,18 @@ pub(super) fn key(name: &str) -> ObjectKey {
         name: name.to_owned(),
         ..ObjectKey::default()
     }
+}
+
+/// Reads the annotations of a namespace; empty if it does not exist. One GET.
+///
+/// # Errors
+/// Those of the request.
+pub async fn annotations(
+    cluster: &Cluster,
+    name: &str,
+) -> Result<BTreeMap<String, String>, EngineError> {
+    let found = read_one(cluster, &namespace_collection(), name).await?;
+    Ok(found.map(|found| found.annotations).unwrap_or_default())
 }
 
 /// Labels an existing namespace as one that holds core installations, which guards its deletion (semantics 14.2).

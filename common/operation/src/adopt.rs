@@ -1,22 +1,21 @@
 //! Adopts what other tools installed of an add-on: only owners change (semantics 12.11). It also lists what other tools installed.
 
+pub mod records;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_admission::mutate::default_namespace;
-use addons_engine::former as records_of;
-use addons_engine::{diff, marks};
+use addons_engine::{diff, former, marks};
 use addons_plan::changes::ObjectDiff;
 use addons_plan::choices::Choices;
 use addons_plan::desired::DesiredObject;
 use addons_plan::found::{ForeignInstall, FoundBy, find_installs};
 use addons_plan::recreate;
-use addons_plan::requires::{RequirementProblem, RequiresError};
 use addons_plan::snapshot::FormerMark;
 use common::api::names::{InstallationName, owner_hash};
 
 use crate::context::{Context, Offer};
 use crate::error::{AdoptError, OperationError};
-use crate::former;
 use crate::plan::{Plan, PlannedInstallation, owners};
 use crate::records::Records;
 use crate::resolve::{Resolution, Resolver};
@@ -71,7 +70,7 @@ impl Resolver<'_> {
 
     /// Returns the error for a plan none of whose objects exists.
     async fn nothing_to_adopt_error(&self, planned: &PlannedInstallation) -> OperationError {
-        let release = former::find_release(self.ctx, planned).await;
+        let release = records::find_release(self.ctx, planned).await;
         let addon = planned.plan.addon.clone();
         match release {
             Ok(release) => AdoptError::Nothing {
@@ -101,26 +100,6 @@ async fn list_foreign_installs(ctx: &Context) -> Vec<ForeignInstall> {
         Ok::<_, OperationError>(find_installs(&marks.objects, &records.owners()))
     };
     read.await.unwrap_or_default()
-}
-
-/// Adds to an error about missing add-ons what other tools have installed of them.
-pub(crate) async fn name_foreign_installs(
-    ctx: &Context,
-    mut error: RequiresError,
-) -> RequiresError {
-    if error.problems.iter().all(|it| it.missing_addon().is_none()) {
-        return error;
-    }
-    let installs = list_foreign_installs(ctx).await;
-    for problem in &mut error.problems {
-        let missing = problem.missing_addon();
-        let install = missing.and_then(|name| installs.iter().find(|it| it.is_addon(name)));
-        let install = install.cloned().map(Box::new);
-        if let RequirementProblem::Unmet { elsewhere, .. } = problem {
-            *elsewhere = install;
-        }
-    }
-    error
 }
 
 /// Returns the changes of the next upgrade to the same version, including those of objects that an interrupted adoption already took over.
@@ -247,7 +226,7 @@ async fn name_applications(
     if unnamed.peek().is_none() {
         return Ok(());
     }
-    let applications = records_of::kapp::applications(ctx.cluster().await?).await?;
+    let applications = former::kapp::applications(ctx.cluster().await?).await?;
     for install in unnamed {
         let mut known = applications.iter();
         if let Some(application) = known.find(|one| one.label == install.name) {
@@ -270,7 +249,7 @@ async fn name_charts(ctx: &Context, installs: &mut [ForeignInstall]) -> Result<(
             namespace: install.namespace.clone().unwrap_or_default(),
             name: install.name.clone(),
         };
-        if let Some(chart) = former::read_chart(cluster, &mark).await? {
+        if let Some(chart) = records::read_chart(cluster, &mark).await? {
             install.version = Some(chart.version);
             install.chart = Some(chart.name);
         }

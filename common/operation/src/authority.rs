@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_plan::kops::{AUTHORITY_NAMESPACE, authority_secret};
+use addons_engine::authority;
+use addons_plan::authority::{NAMESPACE, secret_name};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use certs::authority::Authority;
@@ -14,10 +15,19 @@ use common::manifest::{FilePosition, Manifest};
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::context::Context;
 use crate::error::OperationError;
 
 /// Ten years, as for the authorities of kops.
 const LIFETIME: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Whether the authority that the entry asks for exists, or the entry asks for none.
+pub(crate) async fn exists(ctx: &Context, entry: &CatalogueEntry) -> Result<bool, OperationError> {
+    if !entry.version.needs_pki {
+        return Ok(true);
+    }
+    Ok(authority::exists(ctx.cluster().await?, &entry.addon).await?)
+}
 
 /// Returns both objects, with a new key.
 pub(crate) fn manifests(
@@ -25,13 +35,13 @@ pub(crate) fn manifests(
     now: Timestamp,
 ) -> Result<Vec<Manifest>, OperationError> {
     let name = &entry.addon;
-    let secret = authority_secret(name);
+    let secret = secret_name(name);
     let authority = Authority::new(name, now, LIFETIME);
     let authority = authority.map_err(|error| OperationError::Authority(Box::new(error)))?;
     let metadata = |name: &str| {
         json!({
             "name": name,
-            "namespace": AUTHORITY_NAMESPACE,
+            "namespace": NAMESPACE,
             "annotations": {ANNOTATION_APPLY: APPLY_CREATE_ONLY},
         })
     };

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use addons_engine::{Cluster, secret, template_facts};
+use addons_engine::{Cluster, namespace, secret, template_facts};
 use addons_helm::Helm;
 use addons_helm::template::TIMEOUT;
 use addons_render::facts::{FactOverlays, TemplateFacts};
@@ -33,7 +33,7 @@ use tokio::sync::{Mutex, OnceCell, SemaphorePermit};
 use crate::error::{BoxError, OperationError, within};
 use crate::event::{Finding, OperationEvent};
 use crate::jail::{self, Jail};
-use crate::kops::record::KopsRecordCache;
+use crate::tools::OtherTool;
 use target::{ClusterTarget, ClusterUid};
 
 pub use contents::CatalogueContents;
@@ -72,6 +72,8 @@ pub struct ContextSettings {
     pub timeout: Option<Duration>,
     /// The holder of locks, as other clients read it: `user@host (kubectl-addons, pid 4711)`.
     pub holder: String,
+    /// The other tools with which add-ons are shared.
+    pub tools: &'static [&'static dyn OtherTool],
 }
 
 impl ContextSettings {
@@ -99,6 +101,9 @@ pub enum Offer {
 /// Connects to the cluster when it is first needed.
 pub type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<Cluster, BoxError>> + Send + Sync>;
 
+/// The annotations of an object.
+pub(crate) type Annotations = BTreeMap<String, String>;
+
 /// The receiver of events.
 pub(crate) type EventSink = Arc<dyn Fn(OperationEvent) + Send + Sync>;
 
@@ -120,7 +125,7 @@ pub struct Context {
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
     template_facts: OnceCell<TemplateFacts>,
     overlays: Mutex<BTreeMap<String, FactOverlays>>,
-    pub(crate) kops: KopsRecordCache,
+    annotations: Mutex<BTreeMap<String, Arc<Annotations>>>,
     helm: OnceCell<Helm>,
     api_versions: OnceCell<Vec<String>>,
     fetched: SourceCache,
@@ -145,6 +150,7 @@ impl Default for ContextSettings {
             opened: Arc::default(),
             timeout: None,
             holder: common::api::names::CLIENT.to_owned(),
+            tools: &[],
         }
     }
 }
@@ -193,7 +199,7 @@ impl Context {
             credentials: Mutex::new(BTreeMap::new()),
             template_facts: OnceCell::new(),
             overlays: Mutex::new(BTreeMap::new()),
-            kops: KopsRecordCache::default(),
+            annotations: Mutex::new(BTreeMap::new()),
             helm: OnceCell::new(),
             api_versions: OnceCell::new(),
             rendering: std::sync::Mutex::default(),
@@ -303,6 +309,24 @@ impl Context {
         let credentials = Arc::new(Credentials::read(&secret)?);
         known.insert(key, Arc::clone(&credentials));
         Ok(credentials)
+    }
+
+    /// Returns the annotations of a namespace, which are read once; none if it does not exist.
+    ///
+    /// # Errors
+    /// The namespace cannot be read.
+    pub(crate) async fn namespace_annotations(
+        &self,
+        name: &str,
+    ) -> Result<Arc<Annotations>, OperationError> {
+        let mut known = self.annotations.lock().await;
+        if let Some(annotations) = known.get(name) {
+            return Ok(Arc::clone(annotations));
+        }
+        let read = namespace::annotations(self.cluster().await?, name).await?;
+        let read = Arc::new(read);
+        known.insert(name.to_owned(), Arc::clone(&read));
+        Ok(read)
     }
 
     /// Returns the facts of the cluster, for templates.

@@ -2,46 +2,44 @@
 
 pub mod found;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use addons_engine::addon_manager;
 use addons_plan::Deletion;
 use addons_plan::choices::Choices;
-use addons_render::hooks::{self, Occasion};
-use addons_render::random::RandomFields;
-use common::api::catalogue::{AddonVersion, CatalogueClass, Method};
+use addons_plan::inventory::Inventory;
+use common::api::catalogue::{AddonVersion, CatalogueClass};
 use common::api::installation::{AddonInstallation, ReconcilePolicy};
 use common::api::names::InstallationName;
 use common::catalogue::author::Author;
-use common::catalogue::due::DueVerdict;
 use common::catalogue::select::SelectionRules;
 use common::catalogue::{CatalogueEntry, Origin};
 use common::directory::gone::{RemovedInstallations, find_removed};
 use common::directory::{DirectoryEntry, IgnoreReason, NAMESPACE};
 
-use self::found::{DirectorySync, DirectorySyncAddon};
+use self::found::DirectorySync;
 use crate::error::{DirectorySyncError, OperationError};
 use crate::event::Finding;
-use crate::inputs::{Inputs, RenderData};
 use crate::intent::Edits;
 use crate::plan::{Plan, plan_separately};
 use crate::records::name_of;
-use crate::render::Rendered;
 use crate::resolve::{Resolution, Resolver};
-use crate::resolved::Resolved;
-use crate::stage::{FailedInstallation, StageResult, Staged};
+use crate::resolved::{GivenObjects, Resolved};
+use crate::stage::FailedInstallation;
 
 impl Resolver<'_> {
-    /// Resolves the installations of a directory. An error in one add-on does not affect the others.
+    /// Resolves the installations of a directory: installs, upgrades and repairs them. An error in one add-on does not affect the others.
     ///
     /// # Errors
     /// The objects for the naming rule of 2015 cannot be listed.
-    pub(crate) async fn resolve_directory(
+    pub async fn resolve_directory(
         &self,
-        sync: &Arc<DirectorySync>,
-        resolution: &mut Resolution,
-    ) -> Result<(), OperationError> {
+        sync: &DirectorySync,
+    ) -> Result<Resolution, OperationError> {
+        let mut resolution = Resolution {
+            leaving: self.removed_records(sync).into_iter().cloned().collect(),
+            ..Resolution::default()
+        };
         let versioned = if sync.legacy_names {
             addon_manager::list_versioned(self.ctx.cluster().await?).await?
         } else {
@@ -76,14 +74,14 @@ impl Resolver<'_> {
                 }),
             }
         }
-        Ok(())
+        Ok(resolution)
     }
 
     /// Resolves one add-on; `None` if there is nothing to install.
     async fn resolve_directory_addon(
         &self,
         addon: &DirectoryEntry,
-        sync: &Arc<DirectorySync>,
+        sync: &DirectorySync,
         superseded: Vec<Deletion>,
     ) -> Result<Option<Resolved>, OperationError> {
         let name = InstallationName {
@@ -128,9 +126,14 @@ impl Resolver<'_> {
         resolved.wanted.spec.reconcile = ReconcilePolicy::Ensure;
         // The addon-manager usually installed what is in the directory.
         resolved.adopts = true;
-        resolved.directory_addon = Some(Arc::new(DirectorySyncAddon {
-            addon: addon.clone(),
-            sync: Arc::clone(sync),
+        let inventory = Inventory::from_status(resolved.status());
+        resolved.given = Some(Arc::new(GivenObjects {
+            path: addon.path.clone(),
+            number: addon.number,
+            manifests: addon.manifests.clone(),
+            digest: addon.digest.clone(),
+            warnings: addon.warnings.clone(),
+            kept: sync.kept_objects(addon, &inventory),
             superseded,
         }));
         let resolved = self
@@ -140,7 +143,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the installations that came from a directory.
-    pub(crate) fn records_of_directory<'a>(
+    fn records_of_directory<'a>(
         &'a self,
         sync: &'a DirectorySync,
     ) -> impl Iterator<Item = &'a AddonInstallation> {
@@ -157,6 +160,14 @@ impl Resolver<'_> {
         find_removed(&sync.directory, names.iter().map(String::as_str))
     }
 
+    fn removed_records<'a>(&'a self, sync: &'a DirectorySync) -> Vec<&'a AddonInstallation> {
+        let names = self.find_removed_installations(sync).names;
+        let records = self.records_of_directory(sync);
+        records
+            .filter(|record| names.contains(&name_of(record).name))
+            .collect()
+    }
+
     /// Plans to uninstall them, each separately. `applied` is installed first, and takes over objects from them.
     ///
     /// # Errors
@@ -167,46 +178,11 @@ impl Resolver<'_> {
         applied: &Plan,
         choices: &Choices,
     ) -> Result<Plan, OperationError> {
-        let gone = self.find_removed_installations(sync).names;
-        let records = self.records_of_directory(sync);
-        let records: Vec<_> = records
-            .filter(|record| gone.contains(&name_of(record).name))
-            .collect();
-        plan_separately(self, &records, &sync.allowed, applied, choices).await
+        let records = self.removed_records(sync);
+        let kept = records.iter().map(|record| {
+            let inventory = Inventory::from_status(record.status.as_ref());
+            (name_of(record), sync.unprunable_objects(&inventory))
+        });
+        plan_separately(self, &records, kept.collect(), applied, choices).await
     }
-}
-
-/// Returns the objects of add-ons from a directory as if they had been rendered. They are always planned, because edits of live objects are
-/// repaired (semantics 21.1).
-pub(crate) fn to_rendered(found: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Rendered>> {
-    let rendered = found.into_iter().filter_map(|resolved| {
-        let found = resolved.directory_addon.clone()?;
-        let inputs = Inputs::without_cluster(&resolved, RenderData::None);
-        let due = resolved.check_due(&inputs, Some(&found.addon.digest));
-        let manifests = found.addon.manifests.clone();
-        let occasion = match due {
-            DueVerdict::No => Occasion::Repair,
-            _ => resolved.occasion(),
-        };
-        let kept = hooks::select_for_occasion(manifests, occasion, Method::Manifest);
-        let mut warnings = found.addon.warnings.clone();
-        warnings.extend(kept.left_out.iter().map(ToString::to_string));
-        let rendered = Rendered {
-            inputs,
-            manifests: kept.manifests,
-            random: RandomFields::default(),
-            release: None,
-            manifest_hash: found.addon.digest.clone(),
-            resolved: None,
-            signature: None,
-            location: found.addon.path.clone(),
-            definitions: BTreeSet::new(),
-            resting: kept.resting,
-            warnings,
-            is_due: due != DueVerdict::No || choices.repair,
-        };
-        let stage = StageResult::Due(rendered);
-        Some(Staged { resolved, stage })
-    });
-    rendered.collect()
 }

@@ -22,12 +22,12 @@ use addons_sources::credentials::Credentials;
 use addons_sources::dependency::ParentSource;
 use addons_sources::{Reach, SourceAccess};
 
+use crate::authority;
 use crate::context::Context;
 use crate::dependencies;
 use crate::error::{OperationError, within};
 use crate::event::{Activity, Finding, OperationEvent};
 use crate::inputs::Inputs;
-use crate::kops;
 use crate::policies;
 use crate::resolved::Resolved;
 use crate::signature;
@@ -96,8 +96,8 @@ async fn fetch_one(
         fetched = Some(package);
     }
     if due == DueVerdict::No
-        && resolved.kops.is_some()
-        && !kops::has_authority(ctx, resolved).await?
+        && resolved.shared.is_some()
+        && !authority::exists(ctx, &resolved.entry).await?
     {
         due = NO_AUTHORITY;
     }

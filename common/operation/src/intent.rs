@@ -1,7 +1,5 @@
 //! What a command should do, whether flags, a record or a loop ask for it.
 
-use std::sync::Arc;
-
 use addons_plan::prune::limit::PruneLimit;
 use common::api::catalogue::FormField;
 use common::api::installation::{AddonInstallation, ValuesFromSource};
@@ -9,7 +7,6 @@ use common::values;
 use common::values::set::{Assignment, ValueRemoval};
 use serde_json::{Value, json};
 
-use crate::directory::found::DirectorySync;
 use crate::error::OperationError;
 
 /// What a command should do.
@@ -40,10 +37,6 @@ pub enum Intent {
     },
     /// Give these installations the spec that a set declares.
     Declared(DeclaredSet),
-    /// Install or upgrade every add-on of the indexes that are on offer.
-    ApplyIndex,
-    /// Install or upgrade every add-on of a directory, and repair what was edited.
-    SyncDirectory(Arc<DirectorySync>),
 }
 
 /// A set, and whether members that are no longer in its file are uninstalled.

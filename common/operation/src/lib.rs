@@ -21,7 +21,6 @@ pub mod atomic;
 pub mod attempt;
 mod authority;
 pub mod builtin;
-pub mod channel;
 pub mod chart;
 pub mod choose;
 pub mod context;
@@ -40,7 +39,6 @@ pub mod event;
 pub mod execute;
 pub mod fetch;
 pub mod fleet;
-mod former;
 pub mod gitops;
 pub mod health;
 mod identity;
@@ -73,6 +71,7 @@ pub mod set;
 pub mod signature;
 pub mod stage;
 pub mod text;
+pub mod tools;
 pub mod unfinished;
 pub mod validate;
 pub mod values_from;
@@ -111,6 +110,7 @@ impl Resolver<'_> {
             installations: resolution.installations.clone(),
             failed: Vec::new(),
             to_uninstall: resolution.to_uninstall.clone(),
+            leaving: resolution.leaving.clone(),
         };
         let failed = resolution.failed.len();
         let mut plan = self.plan_once(resolution, choices).await?;
@@ -142,14 +142,13 @@ impl Resolver<'_> {
         }
         let (installations, in_git) = gitops::separate_git_managed(installations, choices);
         let installations = installations.into_iter();
-        // The objects of a directory were read with it.
-        let (found, chosen) =
-            installations.partition(|resolved| resolved.directory_addon.is_some());
+        let (given, chosen) = installations.partition(|resolved| resolved.given.is_some());
         let fetched = fetch::fetch(self.ctx, chosen, choices).await;
         let mut rendered = render::render(self.ctx, fetched).await;
-        rendered.extend(directory::to_rendered(found, choices));
+        rendered.extend(render::take_given(given, choices));
         let gone = &resolution.to_uninstall;
-        let mut plan = plan::plan(self, rendered, gone, choices).await?;
+        let leaving = [gone.as_slice(), &resolution.leaving].concat();
+        let mut plan = plan::plan(self, rendered, &leaving, choices).await?;
         plan.failed.splice(0..0, in_git);
         plan.failed.splice(0..0, resolution.failed);
         // Installations that cannot be planned may still need those that are to be uninstalled.

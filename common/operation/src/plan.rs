@@ -4,12 +4,12 @@ mod assemble;
 mod generated;
 mod moves;
 mod numbers;
-mod old;
 mod one;
 pub(crate) mod owners;
 mod planned;
 mod rebuild;
 mod uninstall;
+mod unrecorded;
 
 use addons_engine::{diff, refusals};
 use addons_plan::Verb;

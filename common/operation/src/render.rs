@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use addons_render::hooks::Occasion;
+use addons_plan::choices::Choices;
+use addons_render::hooks::{self, Occasion};
 use addons_render::kkp::{self, StopFlag};
 use addons_render::objects::{self, ObjectsError, RenderRequest, RenderSource, RenderedObjects};
 use addons_render::package::Package;
@@ -15,6 +16,7 @@ use common::api::installation::{HelmRelease, Installed, Signature};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
 use common::catalogue::CatalogueEntry;
+use common::catalogue::due::DueVerdict;
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use common::values::mask::SecretMask;
@@ -91,6 +93,39 @@ pub async fn render(ctx: &Context, fetched: Vec<Staged<Fetched>>) -> Vec<Staged<
         Staged { resolved, stage }
     });
     rendering.buffered(AT_ONCE).collect().await
+}
+
+/// Returns given objects as if they had been rendered. They are always planned, because edits of live objects are repaired (semantics 21.1).
+pub(crate) fn take_given(installations: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Rendered>> {
+    let rendered = installations.into_iter().filter_map(|resolved| {
+        let given = resolved.given.clone()?;
+        let inputs = Inputs::without_cluster(&resolved, RenderData::None);
+        let due = resolved.check_due(&inputs, Some(&given.digest));
+        let occasion = match due {
+            DueVerdict::No => Occasion::Repair,
+            _ => resolved.occasion(),
+        };
+        let kept = hooks::select_for_occasion(given.manifests.clone(), occasion, Method::Manifest);
+        let mut warnings = given.warnings.clone();
+        warnings.extend(kept.left_out.iter().map(ToString::to_string));
+        let rendered = Rendered {
+            inputs,
+            manifests: kept.manifests,
+            random: RandomFields::default(),
+            release: None,
+            manifest_hash: given.digest.clone(),
+            resolved: None,
+            signature: None,
+            location: given.path.clone(),
+            definitions: BTreeSet::new(),
+            resting: kept.resting,
+            warnings,
+            is_due: due != DueVerdict::No || choices.repair,
+        };
+        let stage = StageResult::Due(rendered);
+        Some(Staged { resolved, stage })
+    });
+    rendered.collect()
 }
 
 /// Renders one package to its objects, or to the chart that helm itself installs.

@@ -16,7 +16,6 @@ use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 use crate::choose::check_read;
 use crate::context::{Context, IndexLocation, Offer};
 use crate::error::OperationError;
-use crate::kops;
 use crate::origin;
 use crate::plan::{Plan, compare_all};
 use crate::policies;
@@ -227,8 +226,8 @@ async fn resolve_again(
     wanted.metadata.annotations = (!annotations.is_empty()).then(|| annotations.clone());
     let finalizers = &recorded.finalizers;
     wanted.metadata.finalizers = (!finalizers.is_empty()).then(|| finalizers.clone());
-    if then.kops().is_some() {
-        kops::attach(ctx, &mut resolved).await?;
+    for tool in ctx.settings().tools {
+        tool.complete(ctx, &mut resolved).await?;
     }
     verdict::complete_and_check(ctx, &mut resolved, &resolver.facts).await?;
     Ok(resolved)

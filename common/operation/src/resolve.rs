@@ -19,7 +19,6 @@ use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::intent::{Edits, Intent, NewInstallation, VersionedName};
-use crate::kops;
 use crate::origin::{self, catalogue_of};
 use crate::records::{Records, name_of};
 use crate::requirements::AvailableVersions;
@@ -48,6 +47,8 @@ pub struct Resolution {
     pub failed: Vec<FailedInstallation>,
     /// The installations to uninstall after the wanted ones were installed.
     pub to_uninstall: Vec<AddonInstallation>,
+    /// Installations of which another plan is to uninstall what the wanted ones do not take over.
+    pub leaving: Vec<AddonInstallation>,
 }
 
 impl Resolution {
@@ -158,8 +159,6 @@ impl<'a> Resolver<'a> {
                 self.resolve_rollback(installation, *revision, answers)
                     .await,
             ),
-            Intent::SyncDirectory(sync) => self.resolve_directory(sync, &mut resolution).await?,
-            Intent::ApplyIndex => self.resolve_indexes(&mut resolution, answers).await?,
         }
         Ok(resolution)
     }
@@ -319,8 +318,8 @@ impl<'a> Resolver<'a> {
             Some(existing) => content::check(&existing.spec, &resolved.entry)?,
             None => resolved.accept_content()?,
         }
-        if resolved.existing.as_ref().is_some_and(kops::has_record) {
-            kops::attach(self.ctx, &mut resolved).await?;
+        for tool in self.ctx.settings().tools {
+            tool.complete(self.ctx, &mut resolved).await?;
         }
         verdict::complete_and_check(self.ctx, &mut resolved, &self.facts).await?;
         Ok(resolved)

@@ -5,30 +5,32 @@ mod due;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addons_plan::Verb;
 use addons_plan::choices::Choices;
+use addons_plan::closing::ClosingStep;
 use addons_plan::gitops;
 use addons_plan::inventory::Inventory;
 use addons_plan::prune::KeptKind;
+use addons_plan::{Deletion, Verb};
 use addons_render::hooks::Occasion;
 use addons_versions::tolerant;
+use common::api::catalogue::PruneKind;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
     ObjectState,
 };
 use common::api::names::{ANNOTATION_DEFAULTED, ANNOTATION_WRITTEN_BY, InstallationName};
 use common::catalogue::content::{self, ContentError};
+use common::catalogue::due::DueVerdict;
 use common::catalogue::select::SelectionRules;
 use common::catalogue::{CatalogueEntry, Origin};
+use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use common::registry::{Registry, RegistryNameError};
 use kube::ResourceExt as _;
 use serde_json::json;
 
-use crate::directory::found::DirectorySyncAddon;
 use crate::error::OperationError;
 use crate::intent::Edits;
-use crate::kops::record::KopsState;
 
 /// A wanted installation.
 #[derive(Clone, Debug)]
@@ -45,14 +47,14 @@ pub struct Resolved {
     pub rules: SelectionRules,
     /// Whether the user named this version: a downgrade is then an error, and is otherwise ignored.
     pub is_asked_for: bool,
-    /// The record of kops' own tool, if it manages the add-on.
-    pub kops: Option<KopsState>,
+    /// What another tool has recorded of the same add-on.
+    pub shared: Option<SharedRecord>,
     /// Whether existing objects that no installation owns are adopted, whatever the caller's choices are.
     pub adopts: bool,
     /// Whether this command adopts what another tool installed, which is rendered as an upgrade.
     pub takes_over: bool,
-    /// Its objects, if it comes from a directory.
-    pub directory_addon: Option<Arc<DirectorySyncAddon>>,
+    /// Its objects, if they were read already: then nothing is fetched and rendered.
+    pub given: Option<Arc<GivenObjects>>,
     /// The paths of its spec that the caller changes, without those that get defaults.
     pub edits: Vec<Vec<String>>,
     /// The revision that it is rolled back to.
@@ -60,6 +62,64 @@ pub struct Resolved {
     /// Whether the record stays as it is written: defaults are then filled in only for the rendering, and a changed spec is detected by its
     /// generation.
     pub keeps_spec: bool,
+}
+
+/// What another tool that manages the same add-on has recorded of it.
+#[derive(Clone, Debug)]
+pub struct SharedRecord {
+    /// The namespace that carries the record. It must exist even if no object is in it.
+    pub namespace: String,
+    /// Whether the add-on is due, if that record decides it and not ours.
+    pub due: Option<DueVerdict>,
+    /// The steps that update the record after the operation.
+    pub closing: Vec<ClosingStep>,
+    /// How to find the objects that the tool installed; `None` if our record has them, or if the tool installed none.
+    pub unrecorded: Option<UnrecordedSearch>,
+}
+
+/// The rules to find live objects of an add-on that no inventory has.
+#[derive(Clone, Debug, Default)]
+pub struct UnrecordedSearch {
+    /// The rules.
+    pub rules: Vec<PruneKind>,
+    /// Rules that are not applied, and why.
+    pub warnings: Vec<String>,
+    /// Labels by which the tool finds objects of a former version: a warning counts the desired objects without them.
+    pub selector: BTreeMap<String, String>,
+    /// Whose selector it is, for that warning: `kops'`.
+    pub whose: &'static str,
+}
+
+/// Objects that were read by the caller, such as those of a file in a directory.
+#[derive(Clone, Debug, Default)]
+pub struct GivenObjects {
+    /// Where they were read. Errors name the installation by it.
+    pub path: String,
+    /// The number of the file, if the command applies its files in the order of their numbers.
+    pub number: Option<u64>,
+    /// The objects.
+    pub manifests: Vec<Manifest>,
+    /// The digest of their manifests.
+    pub digest: String,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Recorded objects that stay although they are not among the given ones, with the reasons.
+    pub kept: BTreeMap<ObjectKey, String>,
+    /// Objects without an owner that are deleted once the given ones are ready.
+    pub superseded: Vec<Deletion>,
+}
+
+impl GivenObjects {
+    /// Wraps an error with the place of the objects.
+    pub(crate) fn wrap_error(&self, resolved: &Resolved, error: OperationError) -> OperationError {
+        let directory = resolved.wanted.spec.addon_ref.directory.clone();
+        OperationError::InDirectory {
+            path: self.path.clone(),
+            installation: resolved.name.clone(),
+            directory: directory.unwrap_or_default(),
+            error: Box::new(error),
+        }
+    }
 }
 
 impl Resolved {
@@ -94,10 +154,10 @@ impl Resolved {
             entry,
             rules,
             is_asked_for: false,
-            kops: None,
+            shared: None,
             adopts: false,
             takes_over: false,
-            directory_addon: None,
+            given: None,
             edits: Vec::new(),
             revision: None,
             keeps_spec: false,
@@ -190,9 +250,10 @@ impl Resolved {
         }
     }
 
-    /// Returns the namespace that carries the record of kops, if there is one.
+    /// Returns the namespace that carries the record of another tool, if there is one.
     pub(crate) fn record_namespace(&self) -> Option<&str> {
-        self.kops.as_ref().map(|kops| kops.namespace.as_str())
+        let shared = self.shared.as_ref();
+        shared.map(|shared| shared.namespace.as_str())
     }
 
     /// Returns the namespace of objects that name none (semantics 7.1).
@@ -282,12 +343,6 @@ impl Resolved {
             forget_writer(&mut former);
             former
         })
-    }
-
-    /// Returns the recorded objects that are kept although they are not desired, with the reasons: those of an add-on from a directory.
-    pub(crate) fn kept_objects(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
-        let found = self.directory_addon.as_ref();
-        found.map(|found| found.held(inventory)).unwrap_or_default()
     }
 
     /// Whether the record retains an object of these kinds, which are to be deleted now.

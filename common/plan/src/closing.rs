@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use common::api::installation::{FormerObject, FormerRecord, HelmRelease};
 use common::manifest::key::ObjectKey;
 
-use super::kops::KopsRecord;
 use super::migration::Migration;
 use super::planner::namespace_key;
 use super::release_records::ReleaseRecords;
@@ -38,8 +37,8 @@ pub enum ClosingStep {
     },
     /// Removes our fields from the object, which existed before the installation.
     Release(Target),
-    /// Writes what kops' own tool reads, if that tool knows the add-on.
-    Annotate(KopsRecord),
+    /// Writes the annotation of a namespace by which another tool knows the add-on.
+    Annotate(AnnotationChange),
     /// Removes our marks and field manager from the object, on condition that it still has its uid.
     GiveBack(Deletion),
     /// Hides the records of another tool from that tool, because we own everything they name. Without objects, the step
@@ -49,6 +48,37 @@ pub enum ClosingStep {
     Restore(FormerRecord),
     /// Deletes the records of another tool that are set aside.
     Discard(FormerRecord),
+}
+
+/// A change of the annotation of a namespace in which another tool records what is installed, and the nodes that the tool is to replace.
+/// It is written last, so that the tool still finds the former state after a failure (semantics 11.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnnotationChange {
+    /// The namespace that carries the annotation.
+    pub namespace: String,
+    /// Key of the annotation.
+    pub key: String,
+    /// Its value when the plan was made; `None` if it did not exist. The step refuses to replace another value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Its value after the operation; `None` removes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Nodes to mark before the annotation is written, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+    /// Key of the empty annotation that marks a node.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub node_mark: String,
+}
+
+impl AnnotationChange {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.before == self.after && self.nodes.is_empty()
+    }
 }
 
 impl ClosingStep {
@@ -66,7 +96,7 @@ impl ClosingStep {
             Self::HandOver(moving) => moving.key.clone(),
             Self::Delete { deletion, .. } | Self::GiveBack(deletion) => deletion.target.key.clone(),
             Self::Release(target) => target.key.clone(),
-            Self::Annotate(record) => namespace_key(&record.namespace),
+            Self::Annotate(change) => namespace_key(&change.namespace),
             Self::SetAside(record) | Self::Restore(record) | Self::Discard(record) => {
                 let newest = record.objects.last();
                 let newest = newest.map(|object| record_key(record, object));
@@ -79,7 +109,7 @@ impl ClosingStep {
     #[must_use]
     pub fn is_void(&self) -> bool {
         match self {
-            Self::Annotate(record) => record.is_current(),
+            Self::Annotate(change) => change.is_current(),
             Self::SetAside(record) | Self::Restore(record) | Self::Discard(record) => {
                 record.objects.is_empty()
             }
@@ -159,11 +189,11 @@ impl InstallationPlan {
         })
     }
 
-    /// Returns what the operation writes for kops' own tool.
+    /// Returns the annotation that the operation writes for another tool.
     #[must_use]
-    pub fn kops(&self) -> Option<&KopsRecord> {
+    pub fn annotation(&self) -> Option<&AnnotationChange> {
         self.closing.iter().find_map(|step| match step {
-            ClosingStep::Annotate(record) => Some(record),
+            ClosingStep::Annotate(change) => Some(change),
             _ => None,
         })
     }

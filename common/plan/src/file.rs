@@ -25,7 +25,7 @@ pub use read::{FileError, LARGEST, Plans, expected, read, write};
 /// `kind` of a plan file.
 pub const KIND: &str = "AddonPlan";
 /// `apiVersion` of a plan file. It has its own version because it changes whenever the plan types do.
-pub const VERSION: &str = "kubectl-addons.dev/v1alpha8";
+pub const VERSION: &str = "kubectl-addons.dev/v1alpha9";
 
 /// A plan file without its digest.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,45 +1,6 @@
-//! The data of an add-on that kops' own tool reads, and the prune rules of kops.
-
-use serde::{Deserialize, Serialize};
+//! What the fields of kops' entries mean: which nodes an update replaces, and which objects of a former version are pruned.
 
 use common::api::catalogue::{AddonVersion, PruneKind};
-
-/// The annotation of a namespace in which kops records what is installed, and the nodes to replace. It is written last, so that kops'
-/// tool still sees the former state after a failure (semantics 11.3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct KopsRecord {
-    /// The namespace of the entry.
-    pub namespace: String,
-    /// Key of the annotation.
-    pub key: String,
-    /// Its value when the plan was made; `None` if it did not exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<String>,
-    /// Its value after the operation; `None` removes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
-    /// Nodes to mark as needing an update, sorted by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub nodes: Vec<String>,
-}
-
-/// The namespace of the certificate authorities for `needsPKI`, for entries of any namespace.
-pub const AUTHORITY_NAMESPACE: &str = "kube-system";
-
-/// Returns the name of the Secret with the certificate authority of an add-on. Its Issuer has the name of the add-on.
-#[must_use]
-pub fn authority_secret(addon: &str) -> String {
-    format!("{addon}-ca")
-}
-
-impl KopsRecord {
-    /// Whether the operation has nothing to write for kops.
-    #[must_use]
-    pub fn is_current(&self) -> bool {
-        self.before == self.after && self.nodes.is_empty()
-    }
-}
 
 /// The nodes that an update of an add-on asks to replace (`needsRollingUpdate`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

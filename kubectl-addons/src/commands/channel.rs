@@ -6,7 +6,7 @@ mod table;
 use std::time::Duration;
 
 use addons_engine::kops;
-use addons_operation::{Choices, Intent, Offer, Plan, Resolver};
+use addons_operation::{Choices, Offer, Plan, Resolver};
 use anyhow::Result;
 use common::catalogue::channel::ChannelVersion;
 use serde::Serialize;
@@ -55,9 +55,7 @@ async fn run_pass(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
     let indexes = args.indexes.iter().chain(&args.files).cloned();
     let offer = Offer::Indexes(indexes.map(Into::into).collect());
     let resolver = Resolver::new(session.ctx(), offer).await?;
-    let resolution = resolver
-        .resolve(&Intent::ApplyIndex, &Default::default())
-        .await?;
+    let resolution = resolver.resolve_indexes().await?;
     let run = &args.change.run;
     let choices = Choices {
         repair: args.due.repair,

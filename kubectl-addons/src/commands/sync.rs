@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use addons_operation::error::DirectorySyncError;
 use addons_operation::stage::FailedInstallation;
-use addons_operation::{Choices, DirectorySync, Intent, Interruption, Offer, Plan, Resolver};
+use addons_operation::{Choices, DirectorySync, Interruption, Offer, Plan, Resolver};
 use addons_sources::directory;
 use anyhow::{Context as _, Result};
 use common::api::names::InstallationName;
@@ -61,8 +61,7 @@ async fn run_pass(
     interruption: Option<&Interruption>,
 ) -> Result<PassResult> {
     let resolver = Resolver::new(session.ctx(), Offer::Nothing).await?;
-    let intent = Intent::SyncDirectory(Arc::clone(sync));
-    let mut resolution = resolver.resolve(&intent, &Default::default()).await?;
+    let mut resolution = resolver.resolve_directory(sync).await?;
     if let Some(only) = only {
         let installations = &mut resolution.installations;
         installations.retain(|resolved| resolved.name == *only);

@@ -78,7 +78,7 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
             None => format!("{key} (it stays as it is)"),
         },
     );
-    for nodes in plan.kops().iter().map(|kops| &kops.nodes) {
+    for nodes in plan.annotation().iter().map(|record| &record.nodes) {
         if !nodes.is_empty() {
             let what = format!(
                 "{} as needing an update (kops replaces them)",

@@ -156,7 +156,7 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
         (
             "another-version.json",
             text.replace(
-                "\"apiVersion\": \"kubectl-addons.dev/v1alpha8\"",
+                "\"apiVersion\": \"kubectl-addons.dev/v1alpha9\"",
                 "\"apiVersion\": \"kubectl-addons.dev/v1\"",
             ),
             1,

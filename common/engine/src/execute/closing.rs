@@ -10,7 +10,7 @@ use addons_plan::{Moving, Target};
 use super::super::apply::giving::Giving;
 use super::super::migrate::Migrator;
 use super::super::report::{EndedStep, Failure, Report, StepEnd};
-use super::super::{former, kops, prune};
+use super::super::{annotation, former, prune};
 use super::operation::RunningOperation;
 
 impl RunningOperation<'_> {
@@ -155,7 +155,7 @@ impl RunningOperation<'_> {
                 .give(cluster, object)
                 .await
                 .map(|()| StepEnd::Retained),
-            ClosingStep::Annotate(record) => kops::record(cluster, record).await.map(done),
+            ClosingStep::Annotate(change) => annotation::write(cluster, change).await.map(done),
             ClosingStep::SetAside(record) => {
                 former::set_aside(cluster, name, record).await.map(done)
             }

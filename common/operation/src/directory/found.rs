@@ -1,17 +1,12 @@
-//! A directory that was read, and its add-ons.
+//! A directory that was read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use addons_plan::Deletion;
 use addons_plan::inventory::Inventory;
-use common::api::names::InstallationName;
 use common::directory::allowed::AllowList;
 use common::directory::legacy::is_other_version;
 use common::directory::{Directory, DirectoryEntry, NAMESPACE};
 use common::manifest::key::ObjectKey;
-
-use crate::error::OperationError;
 
 /// A directory that was read.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +27,30 @@ pub struct DirectorySync {
 }
 
 impl DirectorySync {
+    /// Returns the recorded objects that are kept although the add-on does not contain them, with the reasons.
+    pub(super) fn kept_objects(
+        &self,
+        addon: &DirectoryEntry,
+        inventory: &Inventory,
+    ) -> BTreeMap<ObjectKey, String> {
+        let keys = inventory.objects.keys();
+        let kept = keys.filter_map(|key| {
+            let why = addon.reason_to_keep(key);
+            let why = why.or_else(|| why_not_prunable(&self.allowed, key));
+            let why = why.or_else(|| self.keep_reason.clone());
+            Some((key.clone(), why?))
+        });
+        kept.collect()
+    }
+
+    /// Returns the recorded objects that the allow-list does not let be pruned, with the reason.
+    pub(super) fn unprunable_objects(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
+        let keys = inventory.objects.keys();
+        let kept =
+            keys.filter_map(|key| Some((key.clone(), why_not_prunable(&self.allowed, key)?)));
+        kept.collect()
+    }
+
     /// Whether an object is an older version of an object of the add-on, and no add-on of the directory contains or ignores it.
     pub(super) fn supersedes(&self, addon: &DirectoryEntry, key: &ObjectKey) -> bool {
         let written = |addon: &DirectoryEntry| -> Vec<ObjectKey> {
@@ -54,46 +73,7 @@ impl DirectorySync {
     }
 }
 
-/// An add-on of a directory, whose objects need not be fetched.
-#[derive(Clone, Debug)]
-pub struct DirectorySyncAddon {
-    /// The add-on.
-    pub addon: DirectoryEntry,
-    /// The directory that contains it.
-    pub sync: Arc<DirectorySync>,
-    /// Older versions of its objects that no installation owns, by the naming rule of 2015.
-    pub superseded: Vec<Deletion>,
-}
-
-impl DirectorySyncAddon {
-    /// Wraps an error with the place of the add-on.
-    pub(crate) fn wrap_error(
-        &self,
-        installation: &InstallationName,
-        error: OperationError,
-    ) -> OperationError {
-        OperationError::InDirectory {
-            path: self.addon.path.clone(),
-            installation: installation.clone(),
-            directory: self.sync.path.clone(),
-            error: Box::new(error),
-        }
-    }
-
-    /// Returns the recorded objects that are kept although the add-on does not contain them, with the reasons.
-    pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
-        let keys = inventory.objects.keys();
-        let held = keys.filter_map(|key| {
-            let why = self.addon.reason_to_keep(key);
-            let why = why.or_else(|| why_not_prunable(&self.sync.allowed, key));
-            let why = why.or_else(|| self.sync.keep_reason.clone());
-            Some((key.clone(), why?))
-        });
-        held.collect()
-    }
-}
-
 /// Returns why the allow-list does not let an object be pruned.
-pub(crate) fn why_not_prunable(allowed: &AllowList, key: &ObjectKey) -> Option<String> {
+fn why_not_prunable(allowed: &AllowList, key: &ObjectKey) -> Option<String> {
     (!allowed.allows(key)).then(|| "its kind is not in the prune allow-list".to_owned())
 }

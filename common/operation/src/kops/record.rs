@@ -1,19 +1,11 @@
 //! kops' records as they were read.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use addons_engine::Cluster;
-use addons_engine::kops::{self as annotations, Annotation};
 use common::api::installation::Installed;
 use common::catalogue::CatalogueEntry;
 use common::catalogue::channel::ChannelVersion;
 use common::catalogue::due::{DueReason, DueVerdict, compare};
 use common::catalogue::select::SelectionRules;
 use common::manifest::digest;
-use tokio::sync::Mutex;
-
-use crate::error::OperationError;
 
 /// kops' record of one add-on, as it was read.
 #[derive(Clone, Debug)]
@@ -29,27 +21,6 @@ pub struct KopsState {
     /// The rules that compare it with the entry. kops 1.22 and later record no version: until our first write the channels rules decide, or
     /// every add-on of such a cluster would be due.
     pub(super) rules: SelectionRules,
-}
-
-/// The records of kops' own tool by namespace; each is read once.
-#[derive(Default)]
-pub(crate) struct KopsRecordCache(Mutex<BTreeMap<String, Arc<[Annotation]>>>);
-
-impl KopsRecordCache {
-    pub(super) async fn of(
-        &self,
-        cluster: &Cluster,
-        namespace: &str,
-    ) -> Result<Arc<[Annotation]>, OperationError> {
-        let mut known = self.0.lock().await;
-        if let Some(found) = known.get(namespace) {
-            return Ok(Arc::clone(found));
-        }
-        let found = annotations::of_namespace(cluster, namespace).await?;
-        let found: Arc<[Annotation]> = found.into();
-        known.insert(namespace.to_owned(), Arc::clone(&found));
-        Ok(found)
-    }
 }
 
 impl KopsState {

@@ -9,6 +9,7 @@ use addons_plan::choices::Choices;
 use addons_plan::claims::Claims;
 use addons_plan::inventory::Inventory;
 use addons_plan::recreate;
+use addons_plan::requires::{RequirementProblem, RequiresError};
 use addons_plan::snapshot::Snapshot;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
@@ -23,7 +24,6 @@ use super::moves::Moves;
 use super::numbers::Numbers;
 use super::one::plan_installation;
 use super::planned::{Plan, PlannedInstallation, retain_untaken};
-use crate::adopt;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
@@ -52,8 +52,8 @@ pub(super) struct CommandAddons {
     pub(super) schemas: CrdSchemas,
 }
 
-/// Plans the rendered installations. If one of them fails, the others are still planned. `gone` are installations that the same command
-/// uninstalls afterwards, and whose objects others may take over.
+/// Plans the rendered installations. If one of them fails, the others are still planned. `leaving` are installations that are
+/// uninstalled afterwards, and whose objects others may take over.
 ///
 /// # Errors
 /// A requirement is neither installed nor part of the command; the objects have no order; an object that was named to be recreated cannot
@@ -61,7 +61,7 @@ pub(super) struct CommandAddons {
 pub async fn plan(
     resolver: &Resolver<'_>,
     rendered: Vec<Staged<Rendered>>,
-    gone: &[AddonInstallation],
+    leaving: &[AddonInstallation],
     choices: &Choices,
 ) -> Result<Plan, OperationError> {
     let (ctx, records) = (resolver.ctx, &resolver.records);
@@ -89,13 +89,13 @@ pub async fn plan(
         Err(refusal) => {
             return Err(match failed.into_iter().next() {
                 Some(one) => one.error,
-                None => adopt::name_foreign_installs(ctx, refusal).await.into(),
+                None => name_foreign_installs(ctx, refusal).await.into(),
             });
         }
     };
     let manifests = due.iter().flat_map(|(_, rendered)| &rendered.manifests);
     let mut neighbours = CommandAddons::collect(ctx.cluster().await?, manifests).await?;
-    neighbours.moves = Moves::find(resolver, &due, gone);
+    neighbours.moves = Moves::find(&due, leaving);
     let required = RequiredTypes::new(
         due.iter()
             .map(|(resolved, rendered)| (&resolved.name, rendered.manifests.as_slice())),
@@ -175,11 +175,31 @@ fn apply_acceptances(
         .collect())
 }
 
+/// Adds to an error about missing add-ons what other tools have installed of them.
+async fn name_foreign_installs(ctx: &Context, mut error: RequiresError) -> RequiresError {
+    if error.problems.iter().all(|it| it.missing_addon().is_none()) {
+        return error;
+    }
+    let mut installs = Vec::new();
+    for tool in ctx.settings().tools {
+        installs.extend(tool.find_installs(ctx).await);
+    }
+    for problem in &mut error.problems {
+        let missing = problem.missing_addon();
+        let install = missing.and_then(|name| installs.iter().find(|it| it.is_addon(name)));
+        let install = install.cloned().map(Box::new);
+        if let RequirementProblem::Unmet { elsewhere, .. } = problem {
+            *elsewhere = install;
+        }
+    }
+    error
+}
+
 fn failed_installation(resolved: &Resolved, error: OperationError) -> FailedInstallation {
-    match &resolved.directory_addon {
-        Some(found) => FailedInstallation {
-            name: found.addon.path.clone(),
-            error: found.wrap_error(&resolved.name, error),
+    match &resolved.given {
+        Some(given) => FailedInstallation {
+            name: given.path.clone(),
+            error: given.wrap_error(resolved, error),
         },
         None => FailedInstallation {
             name: resolved.name.to_string(),
@@ -188,9 +208,9 @@ fn failed_installation(resolved: &Resolved, error: OperationError) -> FailedInst
     }
 }
 
-/// Reports the warnings for an up-to-date add-on of a directory: its manifests that are not applied are always shown.
+/// Reports the warnings for an up-to-date add-on whose objects were given: those that are not applied are always shown.
 fn report_warnings(ctx: &Context, resolved: &Resolved, planned: &PlannedInstallation) {
-    if resolved.directory_addon.is_some() {
+    if resolved.given.is_some() {
         for warning in &planned.plan.warnings {
             ctx.report_finding(Finding::Stays(warning.clone()));
         }

@@ -11,7 +11,6 @@ use common::manifest::key::ObjectKey;
 
 use crate::records::name_of;
 use crate::render::Rendered;
-use crate::resolve::Resolver;
 use crate::resolved::Resolved;
 
 /// An object and its two owners.
@@ -31,12 +30,8 @@ pub(super) struct Moves(Vec<Move>);
 type DesiredBy<'a> = (ObjectKey, &'a Resolved);
 
 impl Moves {
-    /// Finds the moves by comparing recorded and desired objects. Installations that left a set or a directory give up every object.
-    pub(super) fn find(
-        resolver: &Resolver<'_>,
-        due: &[(Resolved, Rendered)],
-        gone: &[AddonInstallation],
-    ) -> Self {
+    /// Finds the moves by comparing recorded and desired objects. Installations that are `leaving` give up every object.
+    pub(super) fn find(due: &[(Resolved, Rendered)], leaving: &[AddonInstallation]) -> Self {
         let mut wanted: BTreeMap<(String, String, String), Vec<DesiredBy<'_>>> = BTreeMap::new();
         for (resolved, rendered) in due {
             let keys = rendered.manifests.iter();
@@ -49,8 +44,7 @@ impl Moves {
         let givers = due
             .iter()
             .filter_map(|(resolved, _)| resolved.existing.as_ref());
-        let gone = gone.iter().chain(removed_from_directory(resolver, due));
-        for giver in givers.chain(gone) {
+        for giver in givers.chain(leaving) {
             let from = name_of(giver);
             for (key, item) in Inventory::from_status(giver.status.as_ref()).objects {
                 let name = (key.group.clone(), key.kind.clone(), key.name.clone());
@@ -89,22 +83,4 @@ impl Moves {
             }
         }
     }
-}
-
-/// Returns the installations that left the directory of the command, if it has one.
-fn removed_from_directory<'a>(
-    resolver: &'a Resolver<'_>,
-    due: &'a [(Resolved, Rendered)],
-) -> Vec<&'a AddonInstallation> {
-    let found = due
-        .iter()
-        .find_map(|(resolved, _)| resolved.directory_addon.as_ref());
-    let Some(found) = found else {
-        return Vec::new();
-    };
-    let names = resolver.find_removed_installations(&found.sync).names;
-    let records = resolver.records_of_directory(&found.sync);
-    records
-        .filter(|record| names.contains(&name_of(record).name))
-        .collect()
 }

@@ -40,5 +40,5 @@ impl Numbers {
 }
 
 fn number(resolved: &Resolved) -> Option<u64> {
-    resolved.directory_addon.as_ref()?.addon.number
+    resolved.given.as_ref()?.number
 }

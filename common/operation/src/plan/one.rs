@@ -26,14 +26,14 @@ use addons_engine::{Cluster, EngineError, definitions, snapshot};
 
 use super::assemble::CommandAddons;
 use super::planned::{OnFailure, PlannedInstallation};
-use super::{generated, old, owners};
+use super::{generated, owners, unrecorded};
 use crate::chart::CompleteChart;
 use crate::error::OperationError;
-use crate::former;
 use crate::release;
 use crate::render::Rendered;
 use crate::resolve::Resolver;
 use crate::resolved::Resolved;
+use crate::tools::Planning;
 
 /// Plans an install or upgrade. It reads the live state of the desired and recorded objects, and writes nothing.
 ///
@@ -74,7 +74,7 @@ pub(super) async fn plan_installation(
     let (served, mut snapshot) = snapshot::read(cluster, served, &reads).await?;
     let kinds = neighbours.with_definitions(&served);
     let recorded = (&mut inventory, &mut snapshot);
-    let old = old::find(resolver.ctx, resolved, &desired, recorded).await?;
+    let unrecorded = unrecorded::find(resolver.ctx, resolved, &desired, recorded).await?;
     let spec = &resolved.wanted.spec;
     let wanted = WantedObjects {
         desired: &desired,
@@ -93,6 +93,8 @@ pub(super) async fn plan_installation(
     let mut claims = neighbours.claims_of_others(resolver, &resolved.name, &snapshot);
     let (ctx, records) = (resolver.ctx, &resolver.records);
     owners::complete_claims(ctx, records, &resolved.name, &snapshot, &mut claims).await?;
+    let kept = resolved.given.as_ref().map(|given| given.kept.clone());
+    let kept = kept.unwrap_or_default();
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,
@@ -103,9 +105,9 @@ pub(super) async fn plan_installation(
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &claims,
-        unmarked: &old.keys,
+        unmarked: &unrecorded.keys,
         delete_kinds: &choices.delete,
-        held: &resolved.kept_objects(&inventory),
+        held: &kept,
         resting: &resting_hooks(&rendered, resolved, &inventory),
     })?;
     let is_replaced = plan.to.as_ref();
@@ -113,11 +115,22 @@ pub(super) async fn plan_installation(
     plan.mask = Arc::new(mask_secrets(mask, &desired).with_former(is_replaced));
     plan.generated = generated.objects;
     definitions::check_definitions(cluster, &mut plan).await?;
-    former::plan_set_aside(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
-    add_warnings(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
+    let planning = Planning {
+        resolved,
+        snapshot: &snapshot,
+        claims: &claims,
+        adopts: adopt,
+    };
+    for tool in ctx.settings().tools {
+        tool.plan(ctx, planning, &mut plan).await?;
+    }
+    add_warnings(
+        &mut plan,
+        [&rendered.warnings, &notes, &unrecorded.warnings],
+    );
     let run = helm_release.zip(release_records);
     plan.close(run.map(|(release, records)| ClosingStep::Run { release, records }));
-    add_record_facts(resolver, resolved, identity, &mut plan).await?;
+    add_record_facts(resolved, identity, &mut plan);
     Ok(to_planned(plan, resolved, desired, rendered.release))
 }
 
@@ -149,11 +162,8 @@ fn to_planned(
     desired: Desired,
     release: Option<CompleteChart>,
 ) -> PlannedInstallation {
-    let superseded = resolved
-        .directory_addon
-        .iter()
-        .map(|found| &found.superseded);
-    let superseded = superseded.flatten().cloned();
+    let superseded = resolved.given.iter();
+    let superseded = superseded.flat_map(|given| given.superseded.iter().cloned());
     plan.close(superseded.map(|deletion| ClosingStep::Delete {
         turn: TeardownTurn::Superseded,
         deletion,
@@ -163,10 +173,7 @@ fn to_planned(
         record: resolved.record().clone(),
         fallback: resolved.fallback(),
         on_failure: OnFailure::Stays,
-        entry: resolved
-            .directory_addon
-            .is_none()
-            .then(|| resolved.entry.clone()),
+        entry: resolved.given.is_none().then(|| resolved.entry.clone()),
         desired,
         release,
     }
@@ -205,22 +212,19 @@ fn objects_to_read(
     reads
 }
 
-/// Adds facts of the entry and of the records to a plan.
-async fn add_record_facts(
-    resolver: &Resolver<'_>,
+/// Adds facts of the entry and of the records to a plan, and the update of the record of another tool.
+fn add_record_facts(
     resolved: &Resolved,
     identity: Option<ClusterIdentity>,
     plan: &mut InstallationPlan,
-) -> Result<(), OperationError> {
+) {
     plan.cluster = identity;
     plan.entry = Some(EntryFacts::from_entry(&resolved.entry));
     plan.wanted = WantedRecord::from_record(resolved.record());
     plan.record = resolved.existing.as_ref().map(RecordFacts::from_record);
-    if let Some(kops) = &resolved.kops {
-        let record = kops.record_to_write(resolver.ctx, resolved).await?;
-        plan.close([ClosingStep::Annotate(record)]);
+    if let Some(shared) = &resolved.shared {
+        plan.close(shared.closing.iter().cloned());
     }
-    Ok(())
 }
 
 /// Returns the identity of the cluster of the objects, if its kube-system may be read. Refuses a record of another cluster, and a new one

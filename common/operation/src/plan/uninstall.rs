@@ -15,21 +15,19 @@ use addons_plan::snapshot::SnapshotRequest;
 use addons_plan::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, format};
 use common::api::names::{InstallationName, owner_hash};
-use common::directory::allowed::AllowList;
 use common::manifest::key::ObjectKey;
 
 use super::one::read_recorded;
 use super::planned::{OnFailure, Plan, PlannedInstallation};
 use crate::builtin;
 use crate::context::Context;
-use crate::directory::found::why_not_prunable;
 use crate::error::OperationError;
 use crate::event::Finding;
-use crate::kops;
 use crate::records::name_of;
 use crate::resolve::Resolver;
 use crate::stage::FailedInstallation;
-use crate::{former, gitops, origin, release, requirements, verdict};
+use crate::tools::PlannedRemoval;
+use crate::{gitops, origin, release, requirements, verdict};
 
 /// What is uninstalled, and how.
 #[derive(Clone, Debug, Default)]
@@ -224,8 +222,8 @@ struct Exemptions {
     together: Vec<InstallationName>,
     /// Objects that another installation takes over.
     taken: BTreeMap<ObjectKey, InstallationName>,
-    /// Kinds that may be deleted.
-    allowed: AllowList,
+    /// Recorded objects that are kept, with the reasons, by installation.
+    kept: BTreeMap<InstallationName, BTreeMap<ObjectKey, String>>,
 }
 
 impl Exemptions {
@@ -236,22 +234,22 @@ impl Exemptions {
     }
 }
 
-/// Plans to uninstall what left a directory, each installation separately, so that a failure does not affect the others. `applied` is
-/// installed before, and takes over objects.
+/// Plans to uninstall installations separately, so that a failure of one does not affect the others. `kept` are recorded objects that
+/// stay, with the reasons. `applied` is installed before, and takes over objects.
 ///
 /// # Errors
 /// Those of [`Plan::new`].
 pub(crate) async fn plan_separately(
     resolver: &Resolver<'_>,
     records: &[&AddonInstallation],
-    allowed: &AllowList,
+    kept: BTreeMap<InstallationName, BTreeMap<ObjectKey, String>>,
     applied: &Plan,
     choices: &Choices,
 ) -> Result<Plan, OperationError> {
     let leave = Exemptions {
         together: records.iter().map(|record| name_of(record)).collect(),
         taken: desired_objects(applied),
-        allowed: allowed.clone(),
+        kept,
     };
     let removal = UninstallRequest {
         delete: choices.delete.clone(),
@@ -316,9 +314,7 @@ async fn plan_record(
             .iter()
             .map(|(key, name)| (key.clone(), name.clone())),
     );
-    let keys = inventory.objects.keys();
-    let held = keys.filter_map(|key| Some((key.clone(), why_not_prunable(&leave.allowed, key)?)));
-    let held = held.collect();
+    let kept = leave.kept.get(&name).cloned().unwrap_or_default();
     let mut plan = planner::plan(&PlanInput {
         installation: &name,
         addon: &record.spec.addon_ref.name,
@@ -331,7 +327,7 @@ async fn plan_record(
         claims: &claims,
         unmarked: &BTreeSet::new(),
         delete_kinds: &removal.delete,
-        held: &held,
+        held: &kept,
         resting: &BTreeSet::new(),
     })?;
     let release =
@@ -340,16 +336,14 @@ async fn plan_record(
         let records = release::check(resolver.ctx, &name, &release, Some(&status), false).await?;
         plan.close([ClosingStep::Run { release, records }]);
     }
-    let former = if removal.give_back {
-        former::complete_release(&status, &mut plan)?;
-        ClosingStep::Restore
-    } else {
-        let removed = kops::record_to_remove(resolver.ctx, &record).await?;
-        plan.close(removed.map(ClosingStep::Annotate));
-        ClosingStep::Discard
+    let planned = PlannedRemoval {
+        record: &record,
+        status: &status,
+        keeps: removal.keep,
+        gives_back: removal.give_back,
     };
-    if !removal.keep {
-        plan.close(status.former.iter().cloned().map(former));
+    for tool in resolver.ctx.settings().tools {
+        tool.plan_removal(resolver.ctx, planned, &mut plan).await?;
     }
     plan.delete_namespace = namespace_to_delete(&status, &plan);
     plan.wanted = WantedRecord::from_record(&record);

@@ -37,11 +37,8 @@ impl Resolved {
         if status.is_some_and(|status| status.operation.is_some()) {
             return yes(DueReason::Interrupted);
         }
-        if let Some(verdict) = self
-            .kops
-            .as_ref()
-            .and_then(|kops| kops.due(&self.entry, installed))
-        {
+        let shared = self.shared.as_ref();
+        if let Some(verdict) = shared.and_then(|shared| shared.due.clone()) {
             return verdict;
         }
         let (Some(existing), Some(status), Some(installed)) = (&self.existing, status, installed)

@@ -126,7 +126,7 @@ fn everything_that_moved_is_listed() {
 
 fn file() -> PlanFile {
     PlanFile {
-        api_version: "kubectl-addons.dev/v1alpha8".to_owned(),
+        api_version: "kubectl-addons.dev/v1alpha9".to_owned(),
         kind: KIND.to_owned(),
         tool: "kubectl-addons 0.1.0".to_owned(),
         cluster: PlanFileCluster {
@@ -210,8 +210,8 @@ fn bad_files_are_one_clear_error() {
             "it is v1 Pod, not",
         ),
         (
-            text.replace("dev/v1alpha8", "dev/v1alpha1"),
-            "it is an AddonPlan of version kubectl-addons.dev/v1alpha1, and this program reads kubectl-addons.dev/v1alpha8",
+            text.replace("dev/v1alpha9", "dev/v1alpha1"),
+            "it is an AddonPlan of version kubectl-addons.dev/v1alpha1, and this program reads kubectl-addons.dev/v1alpha9",
         ),
         (text.replace("\"d1\"", "\"d2\""), "its digest is sha256:"),
         (

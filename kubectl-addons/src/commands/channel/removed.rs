@@ -1,7 +1,7 @@
 //! Add-ons that were installed from an index and are no longer in it.
 
 use addons_operation::Resolver;
-use addons_operation::channel::RemovedAddon;
+use addons_operation::kops::index::RemovedAddon;
 use addons_operation::plan::{UninstallRequest, plan_uninstall};
 use anyhow::Result;
 

@@ -1,7 +1,7 @@
 //! Shows what is due in the columns of kops' tool: NAME, CURRENT, UPDATE, PKI.
 
 use addons_operation::{Plan, PlannedInstallation};
-use addons_plan::kops::authority_secret;
+use addons_plan::authority::secret_name;
 use common::api::rules::RuleSet;
 use common::catalogue::channel::{ChannelVersion, annotation};
 use serde::Serialize;
@@ -60,20 +60,20 @@ pub(super) fn channel_rows(plan: &Plan) -> Vec<ChannelRow> {
 
 fn channel_row(planned: &PlannedInstallation) -> Option<ChannelRow> {
     let plan = &planned.plan;
-    let kops = plan.kops()?;
-    let name = annotation::parse_annotation_key(&kops.key)?.to_owned();
+    let record = plan.annotation()?;
+    let name = annotation::parse_annotation_key(&record.key)?.to_owned();
     let read = |text: &Option<String>| {
         let found = ChannelVersion::parse(&name, text.as_deref()?).ok()?;
         Some(RecordedVersion::new(&found))
     };
-    let secret = authority_secret(&name);
+    let secret = secret_name(&name);
     let mut creations = plan.steps.iter().map(|step| &step.target.key);
     Some(ChannelRow {
-        current: read(&kops.before),
-        update: read(&kops.after).filter(|_| kops.before != kops.after),
+        current: read(&record.before),
+        update: read(&record.after).filter(|_| record.before != record.after),
         installs_pki: creations.any(|key| key.is_secret() && key.name == secret),
-        namespace: kops.namespace.clone(),
-        nodes: kops.nodes.clone(),
+        namespace: record.namespace.clone(),
+        nodes: record.nodes.clone(),
         is_documented: plan.to.as_ref().and_then(|to| to.rules) == Some(RuleSet::Documented),
         name,
     })

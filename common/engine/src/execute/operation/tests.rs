@@ -11,9 +11,8 @@ use super::super::super::report::{FailureCause, Fate};
 use super::super::super::task::WayBack;
 use super::*;
 use addons_plan::choices::Choices;
-use addons_plan::closing::ClosingStep;
+use addons_plan::closing::{AnnotationChange, ClosingStep};
 use addons_plan::graph::Graph;
-use addons_plan::kops::KopsRecord;
 use addons_plan::{Deletion, InstallationPlan};
 use common::api::installation::{
     AddonInstallationStatus, FormerObject, FormerRecord, FormerTool, OperationRecord as Recorded,
@@ -197,12 +196,13 @@ async fn what_the_deadline_leaves_undone_is_reported() {
         objects,
         is_set_aside: true,
     };
-    let kops = KopsRecord {
+    let annotation = AnnotationChange {
         namespace: "kube-system".into(),
         key: "addons.k8s.io/dns".into(),
         before: None,
         after: Some("{}".into()),
         nodes: Vec::new(),
+        node_mark: String::new(),
     };
     let nothing = || InstallationPlan {
         closing: vec![ClosingStep::Restore(former(Vec::new()))],
@@ -222,7 +222,7 @@ async fn what_the_deadline_leaves_undone_is_reported() {
         ..nothing()
     };
     let records = InstallationPlan {
-        closing: vec![ClosingStep::Annotate(kops)],
+        closing: vec![ClosingStep::Annotate(annotation)],
         ..nothing()
     };
     let (options, turn, beginnings) = (options(), Mutex::new(()), Beginnings::new(&[]));

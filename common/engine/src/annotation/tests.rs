@@ -20,14 +20,15 @@ async fn write(
     replies: Vec<FakeReply>,
 ) -> (Result<(), EngineError>, FakeRequests) {
     let (cluster, asked) = fake::cluster(replies);
-    let wanted = KopsRecord {
+    let wanted = AnnotationChange {
         namespace: "shop".to_owned(),
         key: KEY.to_owned(),
         before: before.map(str::to_owned),
         after: Some("new".to_owned()),
         nodes: Vec::new(),
+        node_mark: String::new(),
     };
-    (record(&cluster, &wanted).await, asked)
+    (super::write(&cluster, &wanted).await, asked)
 }
 
 /// Semantics 11: one key, with a test of the text that was read.

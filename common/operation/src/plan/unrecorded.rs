@@ -1,12 +1,11 @@
-//! Finds objects of an add-on that kops' own tool installed before there was an inventory. Those that the new version does not contain are
-//! pruned by the rules of the entry, as kops does, but with the protections of every other deletion (semantics 11.3).
+//! Finds objects of an add-on that another tool installed before there was an inventory. Those that the new version does not contain are
+//! pruned with the protections of every other deletion (semantics 11.3).
 
 use std::collections::BTreeSet;
 
-use addons_engine::kops;
+use addons_engine::matching;
 use addons_plan::desired::{Desired, DesiredObject};
 use addons_plan::inventory::{Inventory, InventoryItem};
-use addons_plan::kops::prune_rules;
 use addons_plan::snapshot::Snapshot;
 use common::api::installation::ObjectState;
 use common::manifest::key::ObjectKey;
@@ -14,45 +13,39 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::resolved::Resolved;
+use crate::resolved::{Resolved, UnrecordedSearch};
 
 /// The objects that were found.
 #[derive(Debug, Default)]
-pub(super) struct KopsObjects {
+pub(super) struct UnrecordedObjects {
     /// The objects, none of which carries our label.
     pub(super) keys: BTreeSet<ObjectKey>,
     /// Rules that were not applied, and why.
     pub(super) warnings: Vec<String>,
 }
 
-/// Finds the objects, and adds them to the inventory and the live objects, because a pruned object has to be recorded first. Nothing is
-/// searched if the add-on is already installed by us, or was not installed by kops.
+/// Finds the objects, and adds them to the inventory and the live objects, because a pruned object has to be recorded first.
 pub(super) async fn find(
     ctx: &Context,
     resolved: &Resolved,
     desired: &Desired,
     (inventory, snapshot): (&mut Inventory, &mut Snapshot),
-) -> Result<KopsObjects, OperationError> {
-    let is_of_kops = resolved
-        .kops
-        .as_ref()
-        .is_some_and(|kops| kops.found.is_some());
-    if resolved.installed().is_some() || !is_of_kops {
-        return Ok(KopsObjects::default());
-    }
-    let version = &resolved.entry.version;
-    let (rules, warnings) = prune_rules(version);
-    let mut old = KopsObjects {
-        warnings,
-        ..KopsObjects::default()
+) -> Result<UnrecordedObjects, OperationError> {
+    let shared = resolved.shared.as_ref();
+    let Some(search) = shared.and_then(|shared| shared.unrecorded.as_ref()) else {
+        return Ok(UnrecordedObjects::default());
+    };
+    let mut found = UnrecordedObjects {
+        warnings: search.warnings.clone(),
+        ..UnrecordedObjects::default()
     };
     let cluster = ctx.cluster().await?;
     // The kinds that were read for the desired objects may not include those of a rule.
-    let named = rules.iter();
+    let named = search.rules.iter();
     let named = named.map(|rule| (rule.group.clone(), rule.kind.clone()));
     let kinds = cluster.kinds(&named.collect()).await?;
-    for rule in &rules {
-        for (target, live) in kops::matching(cluster, &kinds, rule).await? {
+    for rule in &search.rules {
+        for (target, live) in matching::list(cluster, &kinds, rule).await? {
             let key = target.key;
             if desired.objects.contains_key(&key) || live.controlled_by.is_some() {
                 continue;
@@ -61,22 +54,18 @@ pub(super) async fn find(
             item.object.state = ObjectState::Owned;
             item.object.uid.clone_from(&live.uid);
             inventory.objects.entry(key.clone()).or_insert(item);
-            old.keys.insert(key.clone());
+            found.keys.insert(key.clone());
             snapshot.live.insert(key, live);
         }
     }
-    old.warnings.extend(warn_unlabelled(resolved, desired));
-    Ok(old)
+    found.warnings.extend(warn_unlabelled(search, desired));
+    Ok(found)
 }
 
-/// Warns about desired objects without the labels of the entry's selector, by which kops finds objects of a former version.
-fn warn_unlabelled(resolved: &Resolved, desired: &Desired) -> Option<String> {
-    let version = &resolved.entry.version;
-    let selector = version
-        .selector
-        .as_ref()
-        .filter(|_| version.prune.is_none())?;
-    // kops' selector need not find objects that are only created.
+/// Warns about desired objects without the labels by which the tool finds objects of a former version.
+fn warn_unlabelled(search: &UnrecordedSearch, desired: &Desired) -> Option<String> {
+    let selector = &search.selector;
+    // The selector need not find objects that are only created.
     let lacks = |wanted: &&DesiredObject| {
         !wanted.create_only
             && selector.iter().any(|(key, value)| {
@@ -88,14 +77,15 @@ fn warn_unlabelled(resolved: &Resolved, desired: &Desired) -> Option<String> {
             })
     };
     let count = desired.objects.values().filter(lacks).count();
-    let count = Some(count).filter(|count| *count > 0 && !selector.is_empty())?;
+    let count = Some(count).filter(|count| *count > 0)?;
     let labels: Vec<String> = selector
         .iter()
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     Some(format!(
-        "{count} of {} objects do not carry the selector {} of the entry: kops' selector does not find them",
+        "{count} of {} objects do not carry the selector {} of the entry: {} selector does not find them",
         desired.objects.len(),
-        labels.join(",")
+        labels.join(","),
+        search.whose
     ))
 }

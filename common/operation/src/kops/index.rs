@@ -32,12 +32,12 @@ pub struct RemovedAddon {
 }
 
 impl Resolver<'_> {
-    /// Resolves every add-on on offer. Like kops, it passes over add-ons that do not fit.
-    pub(crate) async fn resolve_indexes(
-        &self,
-        resolution: &mut Resolution,
-        answers: &Answers,
-    ) -> Result<(), OperationError> {
+    /// Resolves every add-on on offer: installs or upgrades it. Like kops, it passes over add-ons that do not fit.
+    ///
+    /// # Errors
+    /// An index cannot be read. Errors of one add-on are part of the result.
+    pub async fn resolve_indexes(&self) -> Result<Resolution, OperationError> {
+        let mut resolution = Resolution::default();
         let catalogue = self.ctx.catalogue(&self.offer).await?;
         self.warn_of_kops().await;
         for name in catalogue.names() {
@@ -50,8 +50,10 @@ impl Resolver<'_> {
             };
             let wanted = async {
                 self.check_hashes(&catalogue, name)?;
-                let mut resolved = self.resolve_install(&new, answers).await?;
-                kops::attach(self.ctx, &mut resolved).await?;
+                let mut resolved = self.resolve_install(&new, &Answers::default()).await?;
+                if resolved.shared.is_none() {
+                    kops::attach(self.ctx, &mut resolved).await?;
+                }
                 Ok(resolved)
             };
             match wanted.await {
@@ -65,7 +67,7 @@ impl Resolver<'_> {
                 resolved => resolution.add(name, resolved),
             }
         }
-        Ok(())
+        Ok(resolution)
     }
 
     /// Warns that the control planes of kops apply its own index as well.

@@ -7,6 +7,7 @@ use addons_engine::release::stored::{self, ChartName, StoredRelease};
 use addons_engine::{Cluster, EngineError, snapshot};
 use addons_plan::claims::Claims;
 use addons_plan::closing::ClosingStep;
+use addons_plan::found::ForeignInstall;
 use addons_plan::snapshot::{FormerMark, LiveObject, Snapshot, SnapshotRequest};
 use addons_plan::{InstallationPlan, Verb};
 use addons_versions::tolerant;
@@ -16,36 +17,72 @@ use common::api::names::InstallationName;
 use common::catalogue::CatalogueEntry;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::parse::{ManifestOptions, parse};
+use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
+use super::list_foreign_installs;
 use crate::context::Context;
 use crate::error::{AdoptError, ConfiguredRelease, OperationError};
 use crate::plan::PlannedInstallation;
 use crate::release;
 use crate::resolved::Resolved;
 use crate::text::list_first;
+use crate::tools::{OtherTool, PlannedRemoval, Planning, Work};
 
 /// How many objects a warning names.
 const MAX_NAMED_OBJECTS: usize = 3;
 /// How many values a warning names.
 const MAX_NAMED_VALUES: usize = 8;
 
-/// Adds to a plan the records that are set aside, and warnings about the others. Records that an interrupted operation listed are
-/// continued, in their current state; others are searched only if objects are adopted. The pair is the live objects, and what other
-/// installations own.
-pub(crate) async fn plan_set_aside(
-    cluster: &Cluster,
-    resolved: &Resolved,
-    (snapshot, claims): (&Snapshot, &Claims),
-    adopts: bool,
-    plan: &mut InstallationPlan,
-) -> Result<(), OperationError> {
-    let judge = FormerRecordPlanner {
-        cluster,
-        snapshot,
-        claims,
-    };
-    judge.plan_set_aside(resolved, adopts, plan).await
+/// Helm and kapp, whose records of adopted objects are set aside.
+#[derive(Debug)]
+pub struct FormerOwners;
+
+impl OtherTool for FormerOwners {
+    /// Adds the records that are set aside, and warnings about the others. Records that an interrupted operation listed are continued, in
+    /// their current state; others are searched only if objects are adopted.
+    fn plan<'a>(
+        &'a self,
+        ctx: &'a Context,
+        planning: Planning<'a>,
+        plan: &'a mut InstallationPlan,
+    ) -> Work<'a> {
+        Box::pin(async move {
+            let planner = FormerRecordPlanner {
+                cluster: ctx.cluster().await?,
+                snapshot: planning.snapshot,
+                claims: planning.claims,
+            };
+            let (resolved, adopts) = (planning.resolved, planning.adopts);
+            planner.plan_set_aside(resolved, adopts, plan).await
+        })
+    }
+
+    /// Restores the records if objects are given back, and otherwise deletes those that are set aside.
+    fn plan_removal<'a>(
+        &'a self,
+        _ctx: &'a Context,
+        removal: PlannedRemoval<'a>,
+        plan: &'a mut InstallationPlan,
+    ) -> Work<'a> {
+        Box::pin(async move {
+            let step = match removal.gives_back {
+                true => {
+                    complete_release(removal.status, plan)?;
+                    ClosingStep::Restore
+                }
+                false => ClosingStep::Discard,
+            };
+            if !removal.keeps {
+                plan.close(removal.status.former.iter().cloned().map(step));
+            }
+            Ok(())
+        })
+    }
+
+    fn find_installs<'a>(&'a self, ctx: &'a Context) -> LocalBoxFuture<'a, Vec<ForeignInstall>> {
+        Box::pin(list_foreign_installs(ctx))
+    }
 }
 
 /// The inputs for deciding about the records.
@@ -184,15 +221,16 @@ impl FormerRecordPlanner<'_> {
                 former::labelled(self.cluster, selector, kinds).await?
             }
         };
-        let is_owned = |live: &LiveObject| {
-            let owner = live.owner.as_ref();
-            owner.is_some_and(|owner| self.claims.owners.contains(owner))
-        };
-        let others = others.iter().filter(|(key, live)| {
-            let is_claimed = self.claims.objects.contains_key(*key) || is_owned(live);
-            !plan.exact.objects.contains_key(*key) && !is_claimed
-        });
-        let others: Vec<&ObjectKey> = others.map(|(key, _)| key).collect();
+        let others: Vec<&ObjectKey> = others
+            .iter()
+            .filter(|(key, live)| {
+                let owner = live.owner.as_ref();
+                let is_owned = owner.is_some_and(|owner| self.claims.owners.contains(owner));
+                let is_claimed = is_owned || self.claims.objects.contains_key(*key);
+                !is_claimed && !plan.exact.objects.contains_key(*key)
+            })
+            .map(|(key, _)| key)
+            .collect();
         if !others.is_empty() {
             return Err(SetAsideObstacle::Stays {
                 why: format!("not taken over: {}", list_first(&others, MAX_NAMED_OBJECTS)),
@@ -223,13 +261,15 @@ impl FormerRecordPlanner<'_> {
         let parsed = parse(release.manifest.as_bytes(), "its manifest", &options);
         let parsed = parsed.map_err(|error| SetAsideObstacle::stays(error.to_string()))?;
         let objects = parsed.manifests.iter().map(|manifest| &*manifest.object);
-        let needed = objects.clone().filter_map(Gvk::of);
+        let objects: Vec<&Value> = objects.collect();
+        let needed = objects.iter().copied().filter_map(Gvk::of);
         let needed = needed.map(|gvk| (gvk.group, gvk.kind)).collect();
         let kinds = self.cluster.kinds(&needed).await?;
         let FormerMark::Helm { namespace, .. } = mark else {
             return Ok(BTreeMap::new());
         };
-        let keys = objects.filter_map(ObjectKey::from_object).map(|mut key| {
+        let keys = objects.into_iter().filter_map(ObjectKey::from_object);
+        let keys = keys.map(|mut key| {
             let kind = kinds.preferred(&key.group, &key.kind);
             if key.namespace.is_none() && kind.is_some_and(|(_, info)| info.namespaced) {
                 key.namespace = Some(namespace.clone());
@@ -254,7 +294,7 @@ impl FormerRecordPlanner<'_> {
 }
 
 /// Completes a plan that releases an installation.
-pub(crate) fn complete_release(
+fn complete_release(
     status: &AddonInstallationStatus,
     plan: &mut InstallationPlan,
 ) -> Result<(), AdoptError> {

@@ -1,0 +1,27 @@
+//! Reads whether the certificate authority of an add-on exists (`needsPKI`).
+
+use addons_plan::authority::{NAMESPACE, secret_name};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::snapshot::read_one;
+
+/// Whether the Secret and the Issuer of an add-on's certificate authority exist: two GETs.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn exists(cluster: &Cluster, addon: &str) -> Result<bool, EngineError> {
+    let namespace = Some(NAMESPACE);
+    let secrets = Collection::from_names("v1", "Secret", "secrets", namespace);
+    let issuers = Collection::from_names("cert-manager.io/v1", "Issuer", "issuers", namespace);
+    let secret = secret_name(addon);
+    if read_one(cluster, &secrets, &secret).await?.is_none() {
+        return Ok(false);
+    }
+    match read_one(cluster, &issuers, addon).await {
+        // Without cert-manager, nothing signs certificates.
+        Err(error) if error.is_unserved() => Ok(false),
+        found => Ok(found?.is_some()),
+    }
+}
