@@ -14,11 +14,16 @@ mod unrecorded;
 use addons_engine::{diff, refusals};
 use addons_plan::Verb;
 use addons_plan::changes::ObjectDiff;
+use addons_plan::choices::Choices;
 use addons_plan::file::{self, PlanFile};
+use addons_render::hooks::Occasion;
 use common::api::names::CLIENT;
 
 use crate::context::Context;
 use crate::error::OperationError;
+use crate::resolve::{Resolution, Resolver};
+use crate::resolved::Resolved;
+use crate::{fetch, gitops, render};
 
 pub use assemble::plan;
 pub use planned::{OnFailure, Plan, PlannedInstallation, RollbackPoint};
@@ -52,6 +57,72 @@ impl Plan {
             graph: self.graph.clone(),
             changes,
         })
+    }
+}
+
+impl Resolver<'_> {
+    /// Fetches, renders and plans a resolution. Installations that turn out to adopt live objects are rendered again, as an upgrade.
+    ///
+    /// # Errors
+    /// Those of [`plan()`].
+    pub async fn plan(
+        &self,
+        resolution: Resolution,
+        choices: &Choices,
+    ) -> Result<Plan, OperationError> {
+        if !choices.adopt || choices.only_owners {
+            return self.plan_once(resolution, choices).await;
+        }
+        let mut again = Resolution {
+            installations: resolution.installations.clone(),
+            failed: Vec::new(),
+            to_uninstall: resolution.to_uninstall.clone(),
+            leaving: resolution.leaving.clone(),
+        };
+        let failed = resolution.failed.len();
+        let mut plan = self.plan_once(resolution, choices).await?;
+        let takes_over = |resolved: &Resolved| {
+            let mut plans = plan.installations.iter().map(|planned| &planned.plan);
+            resolved.occasion() == Occasion::Install
+                && plans.any(|plan| plan.installation == resolved.name && plan.takes_over())
+        };
+        let mut is_other = false;
+        for resolved in &mut again.installations {
+            resolved.takes_over = takes_over(resolved);
+            is_other |= resolved.takes_over;
+        }
+        if !is_other {
+            return Ok(plan);
+        }
+        again.failed = plan.failed.drain(..failed).collect();
+        self.plan_once(again, choices).await
+    }
+
+    async fn plan_once(
+        &self,
+        resolution: Resolution,
+        choices: &Choices,
+    ) -> Result<Plan, OperationError> {
+        let mut installations = resolution.installations;
+        for resolved in &mut installations {
+            resolved.apply_choices(choices);
+        }
+        let (installations, in_git) = gitops::separate_git_managed(installations, choices);
+        let installations = installations.into_iter();
+        let (given, chosen) = installations.partition(|resolved| resolved.given.is_some());
+        let fetched = fetch::fetch(self.ctx, chosen, choices).await;
+        let mut rendered = render::render(self.ctx, fetched).await;
+        rendered.extend(render::take_given(given, choices));
+        let gone = &resolution.to_uninstall;
+        let leaving = [gone.as_slice(), &resolution.leaving].concat();
+        let mut plan = plan(self, rendered, &leaving, choices).await?;
+        plan.failed.splice(0..0, in_git);
+        plan.failed.splice(0..0, resolution.failed);
+        // Installations that cannot be planned may still need those that are to be uninstalled.
+        if gone.is_empty() || !plan.failed.is_empty() {
+            return Ok(plan);
+        }
+        with_uninstallations(self, plan, gone).await
     }
 }
 

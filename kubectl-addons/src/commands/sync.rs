@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use addons_operation::directory::found::DirectorySync;
 use addons_operation::error::DirectorySyncError;
 use addons_operation::stage::FailedInstallation;
-use addons_operation::{Choices, DirectorySync, Interruption, Offer, Plan, Resolver};
+use addons_operation::{Choices, Interruption, Offer, Plan, Resolver};
 use addons_sources::directory;
 use anyhow::{Context as _, Result};
 use common::api::names::InstallationName;

@@ -15,6 +15,7 @@ pub(super) struct FileGraph {
     /// The types that each file defines.
     pub(super) types: BTreeMap<ModulePath, Vec<String>>,
     imports: BTreeMap<ModulePath, BTreeSet<ModulePath>>,
+    files: BTreeMap<ModulePath, SourceFile>,
 }
 
 /// One source file.
@@ -29,6 +30,8 @@ struct SourceFile {
     items: BTreeSet<String>,
     /// Paths that the code mentions, from the root of the crate.
     mentioned: BTreeSet<ModulePath>,
+    /// Paths of other crates that the code mentions. They begin with the name of the crate.
+    outside: BTreeSet<ModulePath>,
 }
 
 impl FileGraph {
@@ -43,9 +46,31 @@ impl FileGraph {
             let others = found.filter(|other| other != module).collect();
             imports.insert(module.clone(), others);
         }
-        let types = files.into_iter();
-        let types = types.map(|(module, file)| (module, file.types)).collect();
-        Ok(Self { types, imports })
+        let types = files.iter();
+        let types = types.map(|(module, file)| (module.clone(), file.types.clone()));
+        Ok(Self {
+            types: types.collect(),
+            imports,
+            files,
+        })
+    }
+
+    /// The files, and what each imports from the others of its crate.
+    pub(super) fn imports(&self) -> impl Iterator<Item = (&ModulePath, &BTreeSet<ModulePath>)> {
+        self.imports.iter()
+    }
+
+    /// The files, and the paths of other crates that each mentions.
+    pub(super) fn mentions_outside(
+        &self,
+    ) -> impl Iterator<Item = (&ModulePath, &BTreeSet<ModulePath>)> {
+        let files = self.files.iter();
+        files.map(|(module, file)| (module, &file.outside))
+    }
+
+    /// The file that defines what a path from the root of the crate names.
+    pub(super) fn definition(&self, path: &[String]) -> Option<ModulePath> {
+        definition(&self.files, path, 0)
     }
 
     /// The sets of files that import each other in a circle, largest first.
@@ -227,6 +252,8 @@ impl Reader<'_> {
                         self.file.globs.push(path.clone());
                     }
                     self.file.mentioned.insert(path);
+                } else {
+                    self.leave(prefix);
                 }
             }
         }
@@ -236,7 +263,14 @@ impl Reader<'_> {
         if let Some(path) = self.absolute(path) {
             self.file.names.insert(name.to_owned(), path.clone());
             self.file.mentioned.insert(path);
+        } else {
+            self.leave(path);
         }
+    }
+
+    /// Notes a path that leads out of the crate.
+    fn leave(&mut self, path: &[String]) {
+        self.file.outside.insert(path.to_vec());
     }
 
     fn define(&mut self, name: &syn::Ident, is_type: bool) {
@@ -301,10 +335,12 @@ impl<'ast> Visit<'ast> for Reader<'_> {
             .iter()
             .map(|segment| segment.ident.to_string())
             .collect();
-        if names.len() > 1
-            && let Some(path) = self.absolute(&names)
-        {
-            self.file.mentioned.insert(path);
+        match self.absolute(&names) {
+            Some(path) if names.len() > 1 => {
+                self.file.mentioned.insert(path);
+            }
+            None if names.len() > 1 => self.leave(&names),
+            _ => {}
         }
         visit::visit_path(self, path);
     }
