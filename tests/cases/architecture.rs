@@ -8,6 +8,7 @@ mod promises;
 mod static_policies;
 mod trust;
 mod typed;
+mod wings;
 
 use std::process::Command;
 

@@ -1,39 +1,28 @@
-//! Handles the records of other tools: Secrets or ConfigMaps of Helm, ConfigMaps of kapp. They are set aside when every object that they
-//! name is owned by an installation, restored when the objects are given back, or deleted with them (semantics 12.12).
-//!
-//! A tool finds its records by labels. Setting records aside removes these labels; an annotation keeps them. kapp also reads a ConfigMap by
-//! its name, so the key that it reads is renamed.
+//! Finds the records of other tools: Secrets or ConfigMaps of Helm, ConfigMaps of kapp (semantics 12.12).
 
 mod helm;
 pub mod kapp;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use addons_plan::closing::record_key as key;
-use addons_plan::prune::PruneObstacle;
+use addons_plan::closing::{HiddenObject, HiddenRecords, record_key as key};
 use addons_plan::snapshot::{FormerMark, LiveObject};
 use common::api::installation::{FormerObject, FormerRecord, FormerTool};
-use common::api::names::{
-    ANNOTATION_SET_ASIDE, CLIENT, InstallationName, LABEL_SET_ASIDE, owner_hash,
-};
+use common::api::names::{InstallationName, LABEL_SET_ASIDE, owner_hash};
 use common::entrance;
 use common::manifest::key::ObjectKey;
+use serde::Deserialize;
 
 use super::address::Collection;
 use super::addressed;
+use super::aside::{FormerContent, collection};
 use super::cluster::Cluster;
-use super::delete::{DeletionTarget, Propagation, delete};
 use super::error::EngineError;
 use super::listing;
 use super::meta::LiveMetadata;
-use super::request::{ApiCall, JSON, MERGE_PATCH, METADATA};
+use super::request::{ApiCall, JSON};
 use super::snapshot::{self, read_selected};
 
-/// How often to retry a record that its tool writes meanwhile.
-const TRIES: usize = 5;
 /// The labels by which the tools find their records.
 const HELM_OWNER: &str = "owner";
 const KAPP_APP: &str = "kapp.k14s.io/is-app";
@@ -43,15 +32,14 @@ const KAPP_CHANGE_OF_LABEL: &str = "kapp.k14s.io/app-change-app-label";
 const KAPP_CHANGE_OF_NAME: &str = "kapp.k14s.io/app-change-app";
 /// The suffix of an application's ConfigMap, if kapp was told to use full names.
 const KAPP_SUFFIX: &str = ".apps.k14s.io";
-/// The key that kapp reads from an application's ConfigMap, and its name while the record is set aside.
+/// The key that kapp reads from an application's ConfigMap, which it finds by its name.
 const KAPP_DATA: &str = "spec";
-const KAPP_DATA_ASIDE: &str = "set-aside.spec";
 
 /// The records of another tool, and the objects that they name.
 #[derive(Clone, Debug)]
 pub struct FormerRecords {
-    /// The records.
-    pub record: FormerRecord,
+    /// The records, and what hides them from their tool.
+    pub hidden: HiddenRecords,
     /// The objects that they name.
     pub members: FormerMembers,
     /// The status of the newest revision, in helm's words: `deployed`, `pending-upgrade`.
@@ -89,14 +77,6 @@ pub enum FormerMembers {
         /// Group and kind.
         kinds: Vec<(String, String)>,
     },
-}
-
-/// A record with its content.
-#[derive(Deserialize)]
-struct FormerContent {
-    metadata: LiveMetadata,
-    #[serde(default)]
-    data: BTreeMap<String, String>,
 }
 
 /// Finds the records to which a mark of objects points; `None` if its tool has none, or would not find them.
@@ -214,7 +194,7 @@ async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<FormerRecords>
     // The application is set aside last: until then, kapp finds all of it.
     found.push(app);
     Ok(Some(FormerRecords {
-        record: record(FormerTool::Kapp, &namespace, &name, "ConfigMap", &found),
+        hidden: to_records(FormerTool::Kapp, &namespace, &name, "ConfigMap", &found),
         members: FormerMembers::Kapp {
             selector: format!("{}={}", meta.label_key, meta.label_value),
             kinds: meta
@@ -227,24 +207,38 @@ async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<FormerRecords>
     }))
 }
 
-fn record(
+/// Returns the records of a tool that consist of these objects, and what hides them.
+fn to_records(
     tool: FormerTool,
     namespace: &str,
     name: &str,
     kind: &str,
-    objects: &[LiveMetadata],
-) -> FormerRecord {
-    let objects = objects.iter().map(|object| FormerObject {
-        kind: kind.to_owned(),
-        name: object.name.clone(),
-        uid: object.uid.clone(),
+    found: &[LiveMetadata],
+) -> HiddenRecords {
+    let objects = found.iter().map(|live| HiddenObject {
+        object: FormerObject {
+            kind: kind.to_owned(),
+            name: live.name.clone(),
+            uid: live.uid.clone(),
+        },
+        labels: [HELM_OWNER, KAPP_APP, KAPP_CHANGE]
+            .into_iter()
+            .filter_map(|label| Some((label.to_owned(), live.labels.get(label)?.clone())))
+            .collect(),
+        data_key: (tool == FormerTool::Kapp).then(|| KAPP_DATA.to_owned()),
     });
-    FormerRecord {
-        tool,
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-        objects: objects.collect(),
-        is_set_aside: false,
+    let objects: Vec<HiddenObject> = objects.collect();
+    let recorded = objects.iter().map(|hidden| hidden.object.clone());
+    HiddenRecords {
+        record: FormerRecord {
+            tool,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            objects: recorded.collect(),
+            is_set_aside: false,
+        },
+        objects,
+        selector: None,
     }
 }
 
@@ -276,226 +270,10 @@ pub async fn labelled(
     Ok(all)
 }
 
-/// Asks the server, with a dry run, whether the records may be set aside.
-///
-/// # Errors
-/// Those of the request, such as a refusal.
-pub async fn check(
-    cluster: &Cluster,
-    installation: &InstallationName,
-    record: &FormerRecord,
-) -> Result<(), EngineError> {
-    match record.objects.last() {
-        Some(object) => {
-            let label = kapp_label(cluster, record).await?;
-            move_aside(
-                cluster,
-                installation,
-                (record, label.as_deref()),
-                object,
-                true,
-            )
-            .await
-        }
-        None => Ok(()),
-    }
-}
-
-/// Sets records aside one after another, the newest last, so that after an interruption the tool still finds what is installed. Fails
-/// before the first write if helm has changed the release since its records were listed.
-pub(super) async fn set_aside(
-    cluster: &Cluster,
-    installation: &InstallationName,
-    record: &FormerRecord,
-) -> Result<(), EngineError> {
-    if record.tool == FormerTool::Helm {
-        helm::check(cluster, record).await?;
-    }
-    let label = kapp_label(cluster, record).await?;
-    for object in &record.objects {
-        move_aside(
-            cluster,
-            installation,
-            (record, label.as_deref()),
-            object,
-            false,
-        )
-        .await?;
-    }
-    Ok(())
-}
-
-/// Reads the label value of an application's objects; `None` for helm, or if kapp does not find the application any more.
-async fn kapp_label(
-    cluster: &Cluster,
-    record: &FormerRecord,
-) -> Result<Option<String>, EngineError> {
-    if record.tool == FormerTool::Helm {
-        return Ok(None);
-    }
-    let app = application(cluster, record).await?;
-    Ok(app.and_then(|app| Some(kapp_meta(&app)?.label_value)))
-}
-
-/// Restores records that were set aside, the newest first, so that their tool always finds what is installed.
-pub(super) async fn restore(
-    cluster: &Cluster,
-    installation: &InstallationName,
-    record: &FormerRecord,
-) -> Result<(), EngineError> {
-    let owner = owner_hash(&installation.namespace, &installation.name);
-    for object in record.objects.iter().rev() {
-        rewrite(cluster, record, object, false, |live| {
-            let labels = &live.metadata.labels;
-            labels.get(LABEL_SET_ASIDE).filter(|by| **by == owner)?;
-            let kept = live.metadata.annotations.get(ANNOTATION_SET_ASIDE)?;
-            let mut restored: BTreeMap<String, Option<String>> = entrance::from_str(kept).ok()?;
-            restored.insert(LABEL_SET_ASIDE.to_owned(), None);
-            let mut patch = json!({"metadata": {
-                "labels": restored,
-                "annotations": {ANNOTATION_SET_ASIDE: null},
-            }});
-            if let Some(data) = live.data.get(KAPP_DATA_ASIDE) {
-                patch["data"] = json!({KAPP_DATA: data, KAPP_DATA_ASIDE: null});
-            }
-            Some(patch)
-        })
-        .await?;
-    }
-    Ok(())
-}
-
-/// Deletes records that were set aside.
-pub(super) async fn delete_all(
-    cluster: &Cluster,
-    installation: &InstallationName,
-    record: &FormerRecord,
-) -> Result<(), EngineError> {
-    let owner = owner_hash(&installation.namespace, &installation.name);
-    for object in &record.objects {
-        let collection = collection(&object.kind, &record.namespace);
-        let doomed = DeletionTarget {
-            collection: &collection,
-            name: &object.name,
-            uid: &object.uid,
-            judged: "",
-            propagation: Propagation::Background,
-        };
-        let judge = |found: &LiveMetadata| {
-            let is_ours = found.labels.get(LABEL_SET_ASIDE) == Some(&owner);
-            (!is_ours).then_some(PruneObstacle::UNMARKED)
-        };
-        delete(cluster, doomed, judge).await?;
-    }
-    Ok(())
-}
-
-async fn move_aside(
-    cluster: &Cluster,
-    installation: &InstallationName,
-    (record, label): (&FormerRecord, Option<&str>),
-    object: &FormerObject,
-    dry_run: bool,
-) -> Result<(), EngineError> {
-    let owner = owner_hash(&installation.namespace, &installation.name);
-    rewrite(cluster, record, object, dry_run, |live| {
-        let labels = &live.metadata.labels;
-        if !is_of(record, label, &live.metadata) {
-            return None;
-        }
-        let taken: BTreeMap<&str, &String> = [HELM_OWNER, KAPP_APP, KAPP_CHANGE]
-            .into_iter()
-            .filter_map(|label| Some((label, labels.get(label)?)))
-            .collect();
-        let kept = json!(taken).to_string();
-        let mut patch = json!({"metadata": {
-            "labels": {LABEL_SET_ASIDE: owner},
-            "annotations": {ANNOTATION_SET_ASIDE: kept},
-        }});
-        for label in taken.keys() {
-            patch["metadata"]["labels"][*label] = Value::Null;
-        }
-        if let Some(data) = live.data.get(KAPP_DATA)
-            && record.tool == FormerTool::Kapp
-        {
-            patch["data"] = json!({KAPP_DATA: null, KAPP_DATA_ASIDE: data});
-        }
-        Some(patch)
-    })
-    .await
-}
-
-/// Whether an object belongs to a record and its tool still finds it. Checked because anyone who may write installations can name any
-/// object in a status. `label`: the label value of a kapp application's objects.
-fn is_of(record: &FormerRecord, label: Option<&str>, live: &LiveMetadata) -> bool {
-    let labels = &live.labels;
-    let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
-    match record.tool {
-        FormerTool::Helm => is(HELM_OWNER, "helm") && is("name", &record.name),
-        FormerTool::Kapp if labels.contains_key(KAPP_APP) => {
-            live.name.strip_suffix(KAPP_SUFFIX).unwrap_or(&live.name) == record.name
-        }
-        FormerTool::Kapp => {
-            labels.contains_key(KAPP_CHANGE) && is_change(labels, label, &record.name)
-        }
-    }
-}
-
 /// Whether the labels of a kapp change name an application: by the label value of its objects, or by its name alone.
 fn is_change(labels: &BTreeMap<String, String>, label: Option<&str>, name: &str) -> bool {
     match labels.get(KAPP_CHANGE_OF_LABEL) {
         Some(of) => Some(of.as_str()) == label,
         None => labels.get(KAPP_CHANGE_OF_NAME).is_some_and(|of| of == name),
     }
-}
-
-/// Reads one object of a record, and patches it with what `change` returns. An object that was deleted or recreated is left alone.
-async fn rewrite(
-    cluster: &Cluster,
-    record: &FormerRecord,
-    object: &FormerObject,
-    dry_run: bool,
-    change: impl Fn(&FormerContent) -> Option<Value>,
-) -> Result<(), EngineError> {
-    let collection = collection(&object.kind, &record.namespace);
-    // The content of a release is not needed, and large.
-    let accept = match record.tool {
-        FormerTool::Helm => METADATA,
-        FormerTool::Kapp => JSON,
-    };
-    let mut tries = 1;
-    loop {
-        let call = ApiCall::get(&collection, &object.name, accept);
-        let live = match cluster.send::<FormerContent>(call).await {
-            Ok(answer) => answer.object,
-            Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if live.metadata.uid != object.uid {
-            return Ok(());
-        }
-        let Some(mut patch) = change(&live) else {
-            return Ok(());
-        };
-        patch["metadata"]["resourceVersion"] = json!(live.metadata.resource_version);
-        let mut call = ApiCall::patch(&collection, &object.name, MERGE_PATCH, METADATA)
-            .query("fieldManager", CLIENT)
-            .body(patch.to_string().into_bytes());
-        if dry_run {
-            call = call.query("dryRun", "All");
-        }
-        match cluster.send::<serde::de::IgnoredAny>(call).await {
-            Ok(_) => return Ok(()),
-            Err(error) if error.is_conflict() && tries < TRIES => tries += 1,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn collection(kind: &str, namespace: &str) -> Collection {
-    let plural = match kind {
-        "Secret" => "secrets",
-        _ => "configmaps",
-    };
-    Collection::from_names("v1", kind, plural, Some(namespace))
 }

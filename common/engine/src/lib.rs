@@ -19,7 +19,8 @@
 //! | [`mod@diff`], `dry_run`, [`refusals`] | what a plan would change, field by field; what the server would refuse |
 //! | [`crds`], [`catalogues`] | our own CRDs, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
-//! | [`mod@kops`], [`former`] | kops' records of installed add-ons; records of Helm and kapp, which are set aside |
+//! | [`mod@kops`], [`former`] | kops' records of installed add-ons; records of Helm and kapp |
+//! | [`aside`] | hides records of other tools from them, and restores them |
 //! | `annotation` | writes the record of another tool that is an annotation |
 //! | [`authority`], [`matching`] | the certificate authority of an add-on; objects that a prune rule matches |
 //! | [`live`], [`drift`], [`secret`], [`identity`] | whole live objects; their next change; Secrets by reference; user and cluster |
@@ -29,6 +30,7 @@ mod address;
 mod addressed;
 mod annotation;
 mod apply;
+pub mod aside;
 pub mod attempt;
 pub mod authority;
 mod autoscaler;

@@ -1,6 +1,8 @@
 //! The steps of an operation after its objects are applied and ready: requests to the API server, or runs of helm. They are grouped in
 //! stages; a stage begins only if everything before it succeeded.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use common::api::installation::{FormerObject, FormerRecord, HelmRelease};
@@ -43,7 +45,7 @@ pub enum ClosingStep {
     GiveBack(Deletion),
     /// Hides the records of another tool from that tool, because we own everything they name. Without objects, the step
     /// changes nothing in the cluster.
-    SetAside(FormerRecord),
+    SetAside(HiddenRecords),
     /// Makes the records of another tool visible to it again.
     Restore(FormerRecord),
     /// Deletes the records of another tool that are set aside.
@@ -81,6 +83,45 @@ impl AnnotationChange {
     }
 }
 
+/// Records of another tool, and what hides them from it: their objects lose the labels by which the tool finds them (semantics 12.12).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HiddenRecords {
+    /// The records, the newest last.
+    pub record: FormerRecord,
+    /// How each of their objects is hidden, in the same order. Objects that are hidden already are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<HiddenObject>,
+    /// The label selector by which the tool finds its records. The step refuses to begin if it finds one that is not listed here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<String>,
+}
+
+/// An object that is hidden from the tool that wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HiddenObject {
+    /// The object.
+    pub object: FormerObject,
+    /// The labels by which the tool finds it, which an annotation keeps. An object that has other ones meanwhile is left alone.
+    pub labels: BTreeMap<String, String>,
+    /// The key of its data that is renamed, because the tool also finds the object by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_key: Option<String>,
+}
+
+impl HiddenRecords {
+    /// Returns records of which nothing is left to hide.
+    #[must_use]
+    pub fn hidden_already(record: FormerRecord) -> Self {
+        Self {
+            record,
+            objects: Vec::new(),
+            selector: None,
+        }
+    }
+}
+
 impl ClosingStep {
     /// Returns the key of the object under which the step is reported.
     #[must_use]
@@ -97,7 +138,9 @@ impl ClosingStep {
             Self::Delete { deletion, .. } | Self::GiveBack(deletion) => deletion.target.key.clone(),
             Self::Release(target) => target.key.clone(),
             Self::Annotate(change) => namespace_key(&change.namespace),
-            Self::SetAside(record) | Self::Restore(record) | Self::Discard(record) => {
+            Self::SetAside(HiddenRecords { record, .. })
+            | Self::Restore(record)
+            | Self::Discard(record) => {
                 let newest = record.objects.last();
                 let newest = newest.map(|object| record_key(record, object));
                 newest.unwrap_or_default()
@@ -110,9 +153,9 @@ impl ClosingStep {
     pub fn is_void(&self) -> bool {
         match self {
             Self::Annotate(change) => change.is_current(),
-            Self::SetAside(record) | Self::Restore(record) | Self::Discard(record) => {
-                record.objects.is_empty()
-            }
+            Self::SetAside(HiddenRecords { record, .. })
+            | Self::Restore(record)
+            | Self::Discard(record) => record.objects.is_empty(),
             _ => false,
         }
     }
@@ -182,7 +225,7 @@ impl InstallationPlan {
     /// Returns the records of other tools that are set aside, restored or deleted.
     pub fn former(&self) -> impl Iterator<Item = &FormerRecord> {
         self.closing.iter().filter_map(|step| match step {
-            ClosingStep::SetAside(record)
+            ClosingStep::SetAside(HiddenRecords { record, .. })
             | ClosingStep::Restore(record)
             | ClosingStep::Discard(record) => Some(record),
             _ => None,

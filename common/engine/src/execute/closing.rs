@@ -10,7 +10,7 @@ use addons_plan::{Moving, Target};
 use super::super::apply::giving::Giving;
 use super::super::migrate::Migrator;
 use super::super::report::{EndedStep, Failure, Report, StepEnd};
-use super::super::{annotation, former, prune};
+use super::super::{annotation, aside, prune};
 use super::operation::RunningOperation;
 
 impl RunningOperation<'_> {
@@ -156,12 +156,10 @@ impl RunningOperation<'_> {
                 .await
                 .map(|()| StepEnd::Retained),
             ClosingStep::Annotate(change) => annotation::write(cluster, change).await.map(done),
-            ClosingStep::SetAside(record) => {
-                former::set_aside(cluster, name, record).await.map(done)
-            }
-            ClosingStep::Restore(record) => former::restore(cluster, name, record).await.map(done),
+            ClosingStep::SetAside(hidden) => aside::hide(cluster, name, hidden).await.map(done),
+            ClosingStep::Restore(record) => aside::restore(cluster, name, record).await.map(done),
             ClosingStep::Discard(record) => {
-                former::delete_all(cluster, name, record).await.map(done)
+                aside::delete_all(cluster, name, record).await.map(done)
             }
         };
         vec![match ended {

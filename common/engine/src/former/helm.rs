@@ -1,16 +1,19 @@
 //! Finds the records of Helm releases: a Secret or a ConfigMap for each revision.
 
-use common::api::installation::{FormerRecord, FormerTool};
+use addons_plan::closing::HiddenRecords;
+use common::api::installation::FormerTool;
 
 use super::super::address::Collection;
+use super::super::aside::{FormerContent, collection};
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::super::meta::LiveMetadata;
 use super::super::request::{ApiCall, JSON};
 use super::super::snapshot::read_selected;
-use super::{
-    FormerContent, FormerMembers, FormerRecords, HELM_OWNER, TRIES, collection, key, record,
-};
+use super::{FormerMembers, FormerRecords, HELM_OWNER, to_records};
+
+/// How often to list the revisions again if helm deletes the newest one meanwhile.
+const TRIES: usize = 5;
 
 /// Finds the records of a release; `None` if helm finds none.
 pub(super) async fn find(
@@ -26,7 +29,10 @@ pub(super) async fn find(
         let status = newest.metadata.labels.get("status").cloned();
         let bytes = newest.data.remove("release").unwrap_or_default();
         return Ok(Some(FormerRecords {
-            record: record(FormerTool::Helm, namespace, name, kind, &found),
+            hidden: HiddenRecords {
+                selector: Some(selector(name)),
+                ..to_records(FormerTool::Helm, namespace, name, kind, &found)
+            },
             members: FormerMembers::Helm(bytes.into_bytes()),
             status,
         }));
@@ -55,26 +61,9 @@ async fn read(
     }
 }
 
-/// Fails if helm has added a revision since the records were listed: helm would find it, and could delete objects that we own.
-pub(super) async fn check(cluster: &Cluster, record: &FormerRecord) -> Result<(), EngineError> {
-    let Some(last) = record.objects.last() else {
-        return Ok(());
-    };
-    let collection = collection(&last.kind, &record.namespace);
-    let found = revisions(cluster, &collection, &record.name).await?;
-    let is_listed = found.last().is_none_or(|newest| {
-        let mut listed = record.objects.iter();
-        listed.any(|object| object.name == newest.name && object.uid == newest.uid)
-    });
-    if is_listed {
-        return Ok(());
-    }
-    Err(EngineError::conflict(
-        key(record, last),
-        format!(
-            "{record} was changed with helm meanwhile, and its records stay; run the command again"
-        ),
-    ))
+/// Returns the selector by which helm finds the revisions of a release.
+fn selector(name: &str) -> String {
+    format!("{HELM_OWNER}=helm,name={name}")
 }
 
 /// Lists the revisions that helm finds of a release, the newest last.
@@ -83,7 +72,7 @@ async fn revisions(
     collection: &Collection,
     name: &str,
 ) -> Result<Vec<LiveMetadata>, EngineError> {
-    let selector = format!("{HELM_OWNER}=helm,name={name}");
+    let selector = selector(name);
     let selectors = [("labelSelector", selector.as_str())];
     let found = read_selected(cluster, collection, &selectors).await?;
     let mut found = found.unwrap_or_default();
@@ -99,10 +88,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::super::fake::{self, FakeReply};
-    use super::super::set_aside;
     use super::*;
-    use common::api::installation::FormerObject;
-    use common::api::names::InstallationName;
 
     fn name(version: u64) -> String {
         format!("sh.helm.release.v1.web.v{version}")
@@ -121,50 +107,6 @@ mod tests {
         json!({"metadata": {}, "items": items})
     }
 
-    /// Semantics 12: a revision that helm wrote after the plan was made would stay, and helm would find the release.
-    #[tokio::test]
-    async fn a_release_that_was_changed_meanwhile_is_not_set_aside() {
-        let installation = InstallationName {
-            namespace: "shop".into(),
-            name: "web".into(),
-        };
-        let objects = [8, 9].map(|version| FormerObject {
-            kind: "Secret".into(),
-            name: name(version),
-            uid: version.to_string(),
-        });
-        let record = FormerRecord {
-            tool: FormerTool::Helm,
-            namespace: "shop".into(),
-            name: "web".into(),
-            objects: objects.into(),
-            is_set_aside: false,
-        };
-        let answer = |body: Value| -> FakeReply { Some((200, &[], body)) };
-        let (cluster, asked) = fake::cluster(vec![answer(listed(&[10, 8, 9]))]);
-        let error = set_aside(&cluster, &installation, &record).await;
-        let error = error.unwrap_err();
-        assert!(matches!(error, EngineError::Conflict { .. }), "{error}");
-        assert_eq!(asked.lines().len(), 1, "{:?}", asked.lines());
-
-        // The first one was set aside before an interruption.
-        let replies = [
-            listed(&[9]),
-            json!({"metadata": {"name": name(8), "uid": "8", "resourceVersion": "2"}}),
-            revision(9),
-            json!({}),
-        ];
-        let (cluster, asked) = fake::cluster(replies.map(answer).into());
-        let done = set_aside(&cluster, &installation, &record).await;
-        done.unwrap();
-        let lines = asked.lines();
-        assert_eq!(lines.len(), 4, "{lines:?}");
-        assert!(
-            lines[3].starts_with("PATCH ") && lines[3].contains(&name(9)),
-            "{lines:?}"
-        );
-    }
-
     #[tokio::test]
     async fn a_revision_that_goes_while_it_is_looked_for_is_looked_for_again() {
         let gone = json!({"kind": "Status", "code": 404, "reason": "NotFound",
@@ -179,6 +121,7 @@ mod tests {
         let (cluster, asked) = fake::cluster(replies.into());
         let found = find(&cluster, "shop", "web").await.unwrap().unwrap();
         let names: Vec<&str> = found
+            .hidden
             .record
             .objects
             .iter()

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_engine::aside;
 use addons_engine::former::{self, FormerBegin, FormerMembers};
 use addons_engine::release::stored::{self, ChartName, StoredRelease};
 use addons_engine::{Cluster, EngineError, snapshot};
 use addons_plan::claims::Claims;
-use addons_plan::closing::ClosingStep;
+use addons_plan::closing::{ClosingStep, HiddenRecords};
 use addons_plan::found::ForeignInstall;
 use addons_plan::snapshot::{FormerMark, LiveObject, Snapshot, SnapshotRequest};
 use addons_plan::{InstallationPlan, Verb};
@@ -108,7 +109,7 @@ impl FormerRecordPlanner<'_> {
             .partition(|record| record.objects.is_empty());
         // The tool may have written more of them since they were listed, and the status alone proves nothing.
         let mut marks = BTreeSet::new();
-        let mut records: Vec<FormerRecord> = Vec::new();
+        let mut records: Vec<HiddenRecords> = Vec::new();
         let mut continued: BTreeMap<FormerMark, FormerRecord> = BTreeMap::new();
         for record in begun {
             let begun = match former::begun(self.cluster, &plan.installation, &record).await {
@@ -123,9 +124,9 @@ impl FormerRecordPlanner<'_> {
                 FormerBegin::Marked(mark) => {
                     marks.insert(mark.clone());
                     continued.insert(mark, record.clone());
-                    records.push(record);
+                    records.push(HiddenRecords::hidden_already(record));
                 }
-                FormerBegin::Aside => records.push(record),
+                FormerBegin::Aside => records.push(HiddenRecords::hidden_already(record)),
                 FormerBegin::Foreign => plan.warnings.push(format!(
                     "{record} is not set aside: its objects are gone, or are not those that were recorded"
                 )),
@@ -140,11 +141,12 @@ impl FormerRecordPlanner<'_> {
         }
         for mark in marks {
             match self.records_of_mark(&mark, plan).await {
-                Ok(Some(SetAsideRecords { record, given })) => {
+                Ok(Some(SetAsideRecords { hidden, given })) => {
                     plan.warnings.extend(given.warnings(plan, resolved));
-                    match records.iter_mut().find(|one| one.is_same(&record)) {
-                        Some(begun) => merge_new_records(begun, record),
-                        None => records.push(record),
+                    let mut begun = records.iter_mut();
+                    match begun.find(|one| one.record.is_same(&hidden.record)) {
+                        Some(begun) => merge_new_records(begun, hidden),
+                        None => records.push(hidden),
                     }
                 }
                 Ok(None) => {}
@@ -206,10 +208,10 @@ impl FormerRecordPlanner<'_> {
         let Some(found) = former::find(self.cluster, mark).await? else {
             return Ok(None);
         };
-        if let Some(pending) = former::pending(&found.record, found.status.as_deref()) {
+        if let Some(pending) = former::pending(&found.hidden.record, found.status.as_deref()) {
             return Err(SetAsideObstacle::Failed(pending));
         }
-        let mut given = ReleaseValues::without_release(&found.record);
+        let mut given = ReleaseValues::without_release(&found.hidden.record);
         let others = match &found.members {
             FormerMembers::Helm(text) => {
                 let release = stored::read(text)
@@ -237,10 +239,10 @@ impl FormerRecordPlanner<'_> {
                 given: Some(Box::new(given)),
             });
         }
-        let checked = former::check(self.cluster, &plan.installation, &found.record).await;
+        let checked = aside::check(self.cluster, &plan.installation, &found.hidden).await;
         match checked.map_err(SetAsideObstacle::from) {
             Ok(()) => Ok(Some(SetAsideRecords {
-                record: found.record,
+                hidden: found.hidden,
                 given,
             })),
             Err(SetAsideObstacle::Stays { why, .. }) => Err(SetAsideObstacle::Stays {
@@ -314,7 +316,7 @@ fn complete_release(
 
 /// Records that can be set aside.
 struct SetAsideRecords {
-    record: FormerRecord,
+    hidden: HiddenRecords,
     given: ReleaseValues,
 }
 
@@ -434,7 +436,7 @@ pub(crate) async fn find_release(
 
 fn to_helm_release(found: former::FormerRecords) -> Option<(FormerRecord, StoredRelease)> {
     match found.members {
-        FormerMembers::Helm(text) => Some((found.record, stored::read(&text).ok()?)),
+        FormerMembers::Helm(text) => Some((found.hidden.record, stored::read(&text).ok()?)),
         FormerMembers::Kapp { .. } => None,
     }
 }
@@ -492,19 +494,22 @@ fn describe_kept_records(mark: &FormerMark, why: &str, installation: &Installati
 
 /// Adds to the records of an interrupted operation those that their tool has written since. Records that are already set aside are older,
 /// and no longer found.
-fn merge_new_records(begun: &mut FormerRecord, found: FormerRecord) {
-    begun.objects.retain(|old| {
-        let mut now = found.objects.iter();
+fn merge_new_records(begun: &mut HiddenRecords, found: HiddenRecords) {
+    let recorded = &mut begun.record.objects;
+    recorded.retain(|old| {
+        let mut now = found.record.objects.iter();
         !now.any(|one| one.kind == old.kind && one.name == old.name)
     });
-    begun.objects.extend(found.objects);
+    recorded.extend(found.record.objects);
+    begun.objects = found.objects;
+    begun.selector = found.selector;
 }
 
 /// Plans that records stay. The records of an interrupted operation remain in the status as they are.
-fn keep_records(planned: &mut Vec<FormerRecord>, mark: &FormerMark, begun: Option<&FormerRecord>) {
+fn keep_records(planned: &mut Vec<HiddenRecords>, mark: &FormerMark, begun: Option<&FormerRecord>) {
     match begun {
-        Some(begun) => planned.retain(|one| !one.is_same(begun)),
-        None => planned.extend(note_records(mark)),
+        Some(begun) => planned.retain(|one| !one.record.is_same(begun)),
+        None => planned.extend(note_records(mark).map(HiddenRecords::hidden_already)),
     }
 }
 
@@ -532,23 +537,33 @@ fn mark_of_note(record: &FormerRecord) -> Option<FormerMark> {
 
 #[cfg(test)]
 mod tests {
+    use addons_plan::closing::HiddenObject;
     use common::api::installation::FormerObject;
 
     use super::*;
 
-    /// The records of these revisions.
-    fn release(revisions: &[u64]) -> FormerRecord {
-        let objects = revisions.iter().map(|revision| FormerObject {
+    /// The records of these revisions, of which those in `found` are not hidden yet.
+    fn release(revisions: &[u64], found: &[u64]) -> HiddenRecords {
+        let object = |revision: &u64| FormerObject {
             kind: "Secret".to_owned(),
             name: format!("sh.helm.release.v1.web.v{revision}"),
             uid: revision.to_string(),
+        };
+        let hidden = found.iter().map(|revision| HiddenObject {
+            object: object(revision),
+            labels: BTreeMap::from([("owner".to_owned(), "helm".to_owned())]),
+            data_key: None,
         });
-        FormerRecord {
-            tool: FormerTool::Helm,
-            namespace: "shop".to_owned(),
-            name: "web".to_owned(),
-            objects: objects.collect(),
-            is_set_aside: false,
+        HiddenRecords {
+            record: FormerRecord {
+                tool: FormerTool::Helm,
+                namespace: "shop".to_owned(),
+                name: "web".to_owned(),
+                objects: revisions.iter().map(object).collect(),
+                is_set_aside: false,
+            },
+            objects: hidden.collect(),
+            selector: None,
         }
     }
 
@@ -566,16 +581,16 @@ mod tests {
     /// Semantics 12: what is continued is the release as helm has it now; what of it may not be set aside stays begun.
     #[test]
     fn what_helm_wrote_since_an_interruption_counts() {
-        let mut begun = release(&[1, 2, 3]);
-        merge_new_records(&mut begun, release(&[2, 3, 4]));
-        assert_eq!(begun, release(&[1, 2, 3, 4]));
+        let mut begun = release(&[1, 2, 3], &[]);
+        merge_new_records(&mut begun, release(&[2, 3, 4], &[2, 3, 4]));
+        assert_eq!(begun, release(&[1, 2, 3, 4], &[2, 3, 4]));
 
-        let mark = mark_of_note(&begun).unwrap();
+        let mark = mark_of_note(&begun.record).unwrap();
         let mut planned = Vec::new();
         keep_records(&mut planned, &mark, None);
-        assert_eq!(planned, [release(&[])]);
+        assert_eq!(planned, [release(&[], &[])]);
         planned = vec![begun.clone()];
-        keep_records(&mut planned, &mark, Some(&begun));
+        keep_records(&mut planned, &mark, Some(&begun.record));
         assert!(planned.is_empty(), "{planned:?}");
     }
 }

@@ -54,6 +54,15 @@ impl FormerRecord {
     }
 }
 
+impl fmt::Display for FormerTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Helm => "helm",
+            Self::Kapp => "kapp",
+        })
+    }
+}
+
 impl fmt::Display for FormerRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self.tool {

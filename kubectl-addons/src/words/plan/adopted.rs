@@ -51,7 +51,7 @@ pub(super) fn add_rebuilt(text: &mut String, plan: &InstallationPlan) {
 pub(super) fn add_former_records(text: &mut String, plan: &InstallationPlan) {
     for step in &plan.closing {
         let (word, record) = match step {
-            ClosingStep::SetAside(record) => ("set aside", record),
+            ClosingStep::SetAside(hidden) => ("set aside", &hidden.record),
             ClosingStep::Restore(record) => ("restore", record),
             ClosingStep::Discard(record) => ("delete", record),
             _ => continue,
