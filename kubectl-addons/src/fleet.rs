@@ -8,7 +8,7 @@ pub mod turn;
 
 use std::time::Duration;
 
-use addons_operation::fleet::{SelectedNamespaces, select_namespaces};
+use addons_distribution::fleet::{SelectedNamespaces, select_namespaces};
 use addons_plan::file::FleetClusterSource;
 use anyhow::Result;
 use futures::{StreamExt as _, stream};

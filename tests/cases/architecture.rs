@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 /// Each of our crates, and which of the others it may depend on. It may exist already or not, and need not use them all.
-const TABLE: [(&str, &[&str]); 18] = [
+const TABLE: [(&str, &[&str]); 19] = [
     ("addons-versions", &[]),
     ("addons-gotemplate", &["addons-versions"]),
     ("common", &["addons-versions"]),
@@ -34,7 +34,6 @@ const TABLE: [(&str, &[&str]); 18] = [
         &[
             "common",
             "addons-admission",
-            "addons-clusters",
             "addons-plan",
             "addons-render",
             "addons-versions",
@@ -63,7 +62,6 @@ const TABLE: [(&str, &[&str]); 18] = [
         &[
             "common",
             "addons-admission",
-            "addons-clusters",
             "addons-engine",
             "addons-helm",
             "addons-plan",
@@ -74,10 +72,21 @@ const TABLE: [(&str, &[&str]); 18] = [
         ],
     ),
     (
+        "addons-distribution",
+        &[
+            "common",
+            "addons-admission",
+            "addons-clusters",
+            "addons-engine",
+            "addons-operation",
+            "addons-plan",
+            "addons-render",
+        ],
+    ),
+    (
         "addons-advice",
         &[
             "common",
-            "addons-clusters",
             "addons-engine",
             "addons-operation",
             "addons-plan",
@@ -101,6 +110,7 @@ const TABLE: [(&str, &[&str]); 18] = [
             "common",
             "addons-admission",
             "addons-clusters",
+            "addons-distribution",
             "addons-engine",
             "addons-operation",
             "addons-plan",
@@ -125,6 +135,7 @@ const TABLE: [(&str, &[&str]); 18] = [
             "addons-advice",
             "addons-airgap",
             "addons-clusters",
+            "addons-distribution",
             "addons-engine",
             "addons-gotemplate",
             "addons-helm",
@@ -280,7 +291,7 @@ fn operations_know_no_command_line() -> Result<()> {
             .map(|dependency| dependency.name.clone())
             .collect::<Vec<_>>()
     };
-    for package in ["addons-operation", "addons-loops"] {
+    for package in ["addons-operation", "addons-distribution", "addons-loops"] {
         let found = of(package);
         ensure!(found.is_empty(), "{package} depends on {found:?}");
     }

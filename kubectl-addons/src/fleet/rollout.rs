@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addons_clusters::fleet;
+use addons_distribution::fleet::find_not_ready;
 use addons_operation::Interruption;
-use addons_operation::fleet::find_not_ready;
 use addons_plan::file::FleetClusterSource;
 use anyhow::Result;
 use common::api::names::InstallationName;
