@@ -27,8 +27,8 @@ use crate::{again, choices, events, failure};
 /// The last line of a dry run.
 pub const UNCHANGED: &str = "dry run: nothing was changed";
 
-/// Refuses `--recreate` for an object that the plan does not recreate. With several clusters this is only a note, because another one may
-/// need it.
+/// Refuses `--recreate` for an object that the plan does not recreate. For a command that runs beside others this is only a note,
+/// because another one may need it.
 ///
 /// # Errors
 /// The plan does not recreate a named object.
@@ -47,7 +47,7 @@ pub fn check_named(session: &Session, plan: &Plan) -> Result<()> {
 pub async fn run(session: &Session, plan: Plan, change: &ChangeArgs) -> Result<Exit> {
     report_up_to_date(session, &plan).await?;
     if plan.is_empty() {
-        // The next wave also waits for installations that are up to date.
+        // Its caller may also wait for installations that are up to date.
         if let Some(turn) = session
             .turn()
             .filter(|_| change.dry_run == DryRunMode::None)

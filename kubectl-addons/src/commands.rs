@@ -10,7 +10,6 @@ pub mod core;
 pub mod diff;
 pub mod doctor;
 pub mod export;
-pub mod fleet;
 pub mod history;
 pub mod images;
 pub mod import;
@@ -41,6 +40,7 @@ use anyhow::Result;
 use crate::cli::CliCommand;
 use crate::cli::channel::ChannelCommand;
 use crate::exit::Exit;
+use crate::fleet;
 use crate::session::Session;
 
 /// Runs a command.
@@ -68,7 +68,10 @@ pub async fn run(session: &Session, command: &CliCommand) -> Result<Exit> {
         CliCommand::Values(args) => values::run(session, args).await,
         CliCommand::Diff(args) => diff::run(session, args).await,
         CliCommand::Plan(args) => plan::run(session, args).await,
-        CliCommand::Apply(args) => apply::run(session, args).await,
+        CliCommand::Apply(args) => match &args.set {
+            Some(set) => set::run(session, args, set).await,
+            None => fleet::apply::run(session, args).await,
+        },
         CliCommand::Render(args) => render::run(session, args).await,
         CliCommand::Verify(args) => verify::run(session, args).await,
         CliCommand::Channel(ChannelCommand::Apply(args)) => channel::apply(session, args).await,

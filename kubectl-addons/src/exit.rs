@@ -3,6 +3,7 @@
 use std::process::{self, ExitCode};
 
 use addons_airgap::AirgapError;
+use addons_distribution::DistributionError;
 use addons_engine::{EngineError, Report};
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
@@ -48,6 +49,8 @@ impl Exit {
     fn code_of_cause(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         if let Some(AirgapError::Operation(error)) = error.downcast_ref() {
             Self::from_operation(error)
+        } else if let Some(error) = error.downcast_ref::<DistributionError>() {
+            error.category().map(Self::from)
         } else if let Some(error) = error.downcast_ref::<OperationError>() {
             Self::from_operation(error)
         } else if let Some(error) = error.downcast_ref::<EngineError>() {
@@ -69,15 +72,7 @@ impl Exit {
     }
 
     fn from_kind(kind: ErrorKind) -> Option<Self> {
-        kind.category.map(|category| match category {
-            Category::Failed => Self::Failed,
-            Category::Usage => Self::Usage,
-            Category::TimedOut => Self::TimedOut,
-            Category::Conflict => Self::Conflict,
-            Category::DoesNotFit => Self::DoesNotFit,
-            Category::Denied => Self::Denied,
-            Category::Interrupted => Self::Interrupted,
-        })
+        kind.category.map(Self::from)
     }
 
     /// Returns the code of a refusal, or of an object that failed.
@@ -86,6 +81,20 @@ impl Exit {
             FailureCause::Denied => Self::Denied,
             FailureCause::Conflict => Self::Conflict,
             FailureCause::Other => Self::Failed,
+        }
+    }
+}
+
+impl From<Category> for Exit {
+    fn from(category: Category) -> Self {
+        match category {
+            Category::Failed => Self::Failed,
+            Category::Usage => Self::Usage,
+            Category::TimedOut => Self::TimedOut,
+            Category::Conflict => Self::Conflict,
+            Category::DoesNotFit => Self::DoesNotFit,
+            Category::Denied => Self::Denied,
+            Category::Interrupted => Self::Interrupted,
         }
     }
 }

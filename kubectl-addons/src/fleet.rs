@@ -1,14 +1,18 @@
 //! The clusters of a command: several contexts of the kubeconfig, or the namespaces of one cluster that stand for others.
 //!
-//! Every cluster has its own session and runs the command. Changes happen in waves ([`rollout`]), and results of reading are merged into
-//! one table ([`Fleet::read_each`]). A failure on one cluster does not stop the others.
+//! Every cluster has its own session and runs the command, which works on one cluster and does not know the others. Changes happen in
+//! waves ([`rollout`]), and results of reading are merged into one table ([`Fleet::read_each`]). A failure on one cluster does not stop
+//! the others.
 
+pub mod apply;
+pub mod command;
+mod reading;
 pub mod rollout;
-pub mod turn;
+pub mod state;
 
 use std::time::Duration;
 
-use addons_operation::fleet::{SelectedNamespaces, select_namespaces};
+use addons_distribution::fleet::{SelectedNamespaces, select_namespaces};
 use addons_plan::file::FleetClusterSource;
 use anyhow::Result;
 use futures::{StreamExt as _, stream};

@@ -25,6 +25,7 @@ pub mod prompt;
 pub mod serve;
 pub mod session;
 pub mod settings;
+pub mod turn;
 pub mod usage;
 pub mod words;
 
@@ -97,7 +98,7 @@ pub fn main() -> ExitCode {
 async fn run(cli: &Cli) -> Result<Exit> {
     let timeout = cli.command.timeout();
     match Fleet::from_cli(cli).await? {
-        Some(fleet) => commands::fleet::run_fleet(&fleet, &cli.command).await,
+        Some(fleet) => fleet::command::run(&fleet, &cli.command).await,
         None => {
             fleet::check_single_cluster(&cli.command)?;
             let mut session = Session::with_timeout(cli.global.clone(), timeout);

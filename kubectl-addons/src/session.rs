@@ -19,8 +19,8 @@ use futures::FutureExt as _;
 
 use crate::cli::{GlobalArgs, RuleChoice};
 use crate::display::Display;
-use crate::fleet::turn::ClusterTurn;
 use crate::settings;
+use crate::turn::Turn;
 
 /// A run of the program.
 pub struct Session {
@@ -29,7 +29,7 @@ pub struct Session {
     /// Shows events.
     pub display: Display,
     /// Decides when this cluster may be changed, if it is one of several.
-    turn: Option<ClusterTurn>,
+    turn: Option<Turn>,
 }
 
 impl Session {
@@ -93,17 +93,17 @@ impl Session {
         })
     }
 
-    /// Sets the turn of one of several clusters.
+    /// Sets the turn of a command that runs beside others.
     #[must_use]
-    pub fn with_turn(self, turn: ClusterTurn) -> Self {
+    pub fn with_turn(self, turn: Turn) -> Self {
         Self {
             turn: Some(turn),
             ..self
         }
     }
 
-    /// The turn, if this is one of several clusters that are changed.
-    pub fn turn(&self) -> Option<&ClusterTurn> {
+    /// The turn, if the command runs beside others.
+    pub fn turn(&self) -> Option<&Turn> {
         self.turn.as_ref()
     }
 

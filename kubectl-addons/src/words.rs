@@ -14,6 +14,7 @@ pub mod history;
 pub mod plan;
 pub mod preflight;
 pub mod reconcile;
+pub mod set;
 mod settled;
 pub mod typed;
 

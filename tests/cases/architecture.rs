@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 /// Each of our crates, and which of the others it may depend on. It may exist already or not, and need not use them all.
-const TABLE: [(&str, &[&str]); 18] = [
+const TABLE: [(&str, &[&str]); 19] = [
     ("addons-versions", &[]),
     ("addons-gotemplate", &["addons-versions"]),
     ("common", &["addons-versions"]),
@@ -35,7 +35,6 @@ const TABLE: [(&str, &[&str]); 18] = [
         &[
             "common",
             "addons-admission",
-            "addons-clusters",
             "addons-plan",
             "addons-render",
             "addons-versions",
@@ -64,7 +63,6 @@ const TABLE: [(&str, &[&str]); 18] = [
         &[
             "common",
             "addons-admission",
-            "addons-clusters",
             "addons-engine",
             "addons-helm",
             "addons-plan",
@@ -75,10 +73,21 @@ const TABLE: [(&str, &[&str]); 18] = [
         ],
     ),
     (
+        "addons-distribution",
+        &[
+            "common",
+            "addons-admission",
+            "addons-clusters",
+            "addons-engine",
+            "addons-operation",
+            "addons-plan",
+            "addons-render",
+        ],
+    ),
+    (
         "addons-advice",
         &[
             "common",
-            "addons-clusters",
             "addons-engine",
             "addons-operation",
             "addons-plan",
@@ -102,6 +111,7 @@ const TABLE: [(&str, &[&str]); 18] = [
             "common",
             "addons-admission",
             "addons-clusters",
+            "addons-distribution",
             "addons-engine",
             "addons-operation",
             "addons-plan",
@@ -126,6 +136,7 @@ const TABLE: [(&str, &[&str]); 18] = [
             "addons-advice",
             "addons-airgap",
             "addons-clusters",
+            "addons-distribution",
             "addons-engine",
             "addons-gotemplate",
             "addons-helm",
@@ -281,7 +292,7 @@ fn operations_know_no_command_line() -> Result<()> {
             .map(|dependency| dependency.name.clone())
             .collect::<Vec<_>>()
     };
-    for package in ["addons-operation", "addons-loops"] {
+    for package in ["addons-operation", "addons-distribution", "addons-loops"] {
         let found = of(package);
         ensure!(found.is_empty(), "{package} depends on {found:?}");
     }

@@ -1,13 +1,11 @@
 //! Writes the records of core installations, as the core set requires, and their conditions (semantics 14). Only spec and metadata are
 //! written here; their objects are installed like those of every other record.
 
-pub mod progress;
-
 use std::collections::BTreeMap;
 
-use addons_clusters::core_set::change::{add_guard, freed_record, released_record};
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
+use common::api::installation::core_guard::{add_guard, freed_record, released_record};
 use common::api::names::{self, ANNOTATION_CLUSTER_DELETING, LABEL_KUBECONFIG_SECRET, MARKED};
 use common::target::DeletedCluster;
 use serde_json::json;

@@ -10,8 +10,8 @@ use kube::api::ObjectMeta;
 use serde::Serialize;
 use serde_json::json;
 
-use addons_clusters::core_set::change::is_released;
 use addons_plan::gitops::keep_spec_writers;
+use common::api::installation::core_guard::is_released;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, format,
 };

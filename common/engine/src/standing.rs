@@ -3,8 +3,8 @@
 
 use jiff::Timestamp;
 
-use addons_clusters::core_set::change::is_released;
 use common::api::conditions;
+use common::api::installation::core_guard::is_released;
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, InstallationPhase};
 
 use super::cluster::Cluster;

@@ -14,11 +14,11 @@ use std::time::Duration;
 use act::{execute, request_release};
 use addons_clusters::core_set::UnknownCoreSet;
 use addons_clusters::core_set::rollout::{CoreSetStanding, RolloutGate, RolloutProgress};
-use addons_engine::core_set::progress;
+use addons_distribution::core_set::look::{ClusterLook, CoreSetInputs, CoreSetState};
+use addons_distribution::core_set::progress;
+use addons_distribution::core_set::{ClusterCore, CoreSetTexts};
 use addons_engine::events::{self, EventContent, EventSubject};
 use addons_engine::{EngineError, record};
-use addons_operation::core_set::look::{ClusterLook, CoreSetInputs, CoreSetState};
-use addons_operation::core_set::{ClusterCore, CoreSetTexts};
 use addons_operation::{Context, OperationError, health, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::{

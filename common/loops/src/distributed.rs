@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use addons_distribution::DistributionError;
+use addons_distribution::push::{self, CataloguePushOutcome, PushedCopy};
+use addons_distribution::targets;
 use addons_engine::catalogues::CatalogueWrite;
-use addons_operation::distribution::push::{self, CataloguePushOutcome, PushedCopy};
-use addons_operation::distribution::targets;
-use addons_operation::{Context, OperationError};
+use addons_operation::Context;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
@@ -21,14 +22,14 @@ pub struct Distribution {
 }
 
 /// What was written for a cluster, or why nothing could be.
-pub(crate) type DistributionResult = Result<(String, Vec<PushedCopy>), OperationError>;
+pub(crate) type DistributionResult = Result<(String, Vec<PushedCopy>), DistributionError>;
 
 /// Distributes whenever the catalogues may have changed, and at the interval, as the contexts arrive. The namespaces are listed each
 /// time, so newly selected ones are included. A failure is reported once and tried again the next time.
 pub(crate) async fn run(
     mut contexts: watch::Receiver<Arc<Context>>,
     outbox: UnboundedSender<DistributionResult>,
-    distribute: impl AsyncFn(&Context) -> Result<Vec<CataloguePushOutcome>, OperationError>,
+    distribute: impl AsyncFn(&Context) -> Result<Vec<CataloguePushOutcome>, DistributionError>,
 ) {
     let mut failures = BTreeMap::new();
     while contexts.changed().await.is_ok() {
@@ -48,7 +49,7 @@ pub(crate) async fn run(
 pub(crate) async fn push(
     ctx: &Context,
     selector: &str,
-) -> Result<Vec<CataloguePushOutcome>, OperationError> {
+) -> Result<Vec<CataloguePushOutcome>, DistributionError> {
     let copies = push::merge(ctx).await?;
     let targets = targets::select_targets(ctx, selector).await?;
     Ok(push::push_all(targets, &copies).await)
@@ -77,7 +78,7 @@ fn new_results(
                 if !is_known {
                     news.push(Err(match target.as_str() {
                         "" => error,
-                        _ => error.with_place(target),
+                        _ => error.in_cluster(target),
                     }));
                 }
             }
@@ -106,7 +107,10 @@ mod tests {
             let outcomes = [("a", a), ("b", b)].map(|(target, written)| {
                 let name = "merged-custom".to_owned();
                 let pushed = written.map(|written| vec![PushedCopy { name, written }]);
-                (target.to_owned(), pushed.ok_or(OperationError::NoCluster))
+                (
+                    target.to_owned(),
+                    pushed.ok_or(DistributionError::NoCluster),
+                )
             });
             assert_eq!(new_results(outcomes.into(), &mut failures).len(), told);
         }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_clusters::core_set::change::{is_guarded, is_released};
 use addons_engine::attempt as attempt_mark;
 use addons_engine::error::StaleReason;
 use addons_engine::events::{self, EventContent};
@@ -18,6 +17,7 @@ use addons_operation::{
     Resolution, Resolver, RunOptions, execute, name_of, rollout, unfinished,
 };
 use common::api::conditions::shorten_message;
+use common::api::installation::core_guard::{is_guarded, is_released};
 use common::api::installation::{AddonInstallation, DeletionPolicy, format};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::catalogue::content::ContentError;

@@ -10,8 +10,9 @@ mod under_way;
 
 use std::time::Duration;
 
+use addons_distribution::DistributionError;
+use addons_distribution::push::PushedCopy;
 use addons_engine::EngineError;
-use addons_operation::distribution::push::PushedCopy;
 use addons_operation::{Context, Interruption, OperationError};
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
@@ -50,7 +51,9 @@ pub enum LoopEvent<'a> {
     Reconciled(&'a InstallationName, &'a ReconcileOutcome),
     /// Catalogues were written for the cluster of this namespace.
     Distributed(&'a str, &'a [PushedCopy]),
-    /// The records could not be read, the Lease could not be written, or catalogues could not be distributed. It is tried again.
+    /// Catalogues could not be distributed. It is tried again.
+    NotDistributed(&'a DistributionError),
+    /// The records could not be read, or the Lease could not be written. It is tried again.
     Failed(&'a OperationError),
 }
 
@@ -145,7 +148,7 @@ impl Reconciler<'_> {
                 }
                 Some(news) = turn.distributed.recv() => match &news {
                     Ok((target, pushed)) => tell(LoopEvent::Distributed(target, pushed)),
-                    Err(error) => tell(LoopEvent::Failed(error)),
+                    Err(error) => tell(LoopEvent::NotDistributed(error)),
                 },
                 Some(reading) = turn.reading.next() => {
                     if let Err(error) = turn.end_reading(reading) {

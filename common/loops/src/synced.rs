@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_operation::distribution::sync::sync;
+use addons_distribution::sync::sync;
 use addons_operation::{Context, OperationError};
 use common::api::catalogue::AddonCatalogue;
 use common::catalogue::is_copy;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_clusters::core_set::change::{is_guarded, is_released};
 use addons_engine::changes::ChangedObject;
 use addons_operation::name_of;
 use addons_plan::inventory::Inventory;
+use common::api::installation::core_guard::{is_guarded, is_released};
 use common::api::installation::{AddonInstallation, InventoryObject, ReconcilePolicy};
 use common::api::names::owner_hash;
 

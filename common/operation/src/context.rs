@@ -330,7 +330,10 @@ impl Context {
     }
 
     /// Returns the facts of the cluster, for templates.
-    pub(crate) async fn template_facts(&self) -> Result<&TemplateFacts, OperationError> {
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub async fn template_facts(&self) -> Result<&TemplateFacts, OperationError> {
         let read = || async { Ok(template_facts::read(self.cluster().await?).await?) };
         self.template_facts.get_or_try_init(read).await
     }

@@ -30,8 +30,8 @@ use common::{target::kkp::KkpVersionError, values::ValuesError};
 
 use crate::attempt::AttemptError;
 use crate::builtin::BuiltinError;
+use crate::catalogue_file::CatalogueFileError;
 use crate::choose::{ChooseError, meant};
-use crate::distribution::DistributionError;
 use crate::interruption::Interrupted;
 use crate::jail::JailError;
 use crate::not_local::NotLocal;
@@ -47,8 +47,7 @@ pub use plan::{
 };
 pub use resolve::{
     Dependents, DirectorySyncError, IndexesError, ManagedInGit, MemberError, NotServed, Questions,
-    RestoreError, RollbackError, RolloutFailed, UnfinishedOperation, ValuesFromError,
-    VerdictRefusal,
+    RollbackError, RolloutFailed, UnfinishedOperation, ValuesFromError, VerdictRefusal,
 };
 
 /// An error of other code.
@@ -229,15 +228,12 @@ pub enum OperationError {
     /// An index or a catalogue file cannot be read.
     #[error(transparent)]
     Index(#[from] CatalogueError),
-    /// A catalogue cannot be updated or pushed.
+    /// The content of a catalogue cannot be read from its file, or not be stored.
     #[error(transparent)]
-    Distribution(#[from] DistributionError),
+    CatalogueFile(#[from] CatalogueFileError),
     /// Nothing is adopted.
     #[error(transparent)]
     Adopt(#[from] AdoptError),
-    /// A core record is not restored.
-    #[error(transparent)]
-    Restore(#[from] RestoreError),
     /// The installation is left to Argo CD or Flux.
     #[error(transparent)]
     InGit(#[from] ManagedInGit),

@@ -50,7 +50,7 @@ impl Context {
     ///
     /// # Errors
     /// Those of the request.
-    pub(crate) async fn cluster_strayed_to(
+    pub async fn cluster_strayed_to(
         &self,
         records: &[AddonInstallation],
     ) -> Result<Option<OtherCluster>, OperationError> {

@@ -27,7 +27,7 @@ use crate::{fetch, gitops, render};
 
 pub use assemble::plan;
 pub use planned::{OnFailure, Plan, PlannedInstallation, RollbackPoint};
-pub(crate) use rebuild::plan_rebuild;
+pub use rebuild::plan_rebuild;
 pub use uninstall::{UninstallRequest, plan_removal, plan_uninstall};
 pub(crate) use uninstall::{may_uninstall, plan_separately, with_uninstallations};
 

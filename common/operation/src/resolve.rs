@@ -28,11 +28,14 @@ use crate::verdict;
 
 /// The inputs of a resolution, read once: records, catalogues, version.
 pub struct Resolver<'a> {
-    pub(crate) ctx: &'a Context,
-    pub(crate) offer: Offer,
+    /// The context of the command.
+    pub ctx: &'a Context,
+    /// What entries are chosen from.
+    pub offer: Offer,
     /// The records of the cluster.
     pub records: Records,
-    pub(crate) facts: AdmissionFacts,
+    /// The facts for verdicts.
+    pub facts: AdmissionFacts,
 }
 
 /// The answers to questions for values that a form requires, by installation.
@@ -327,7 +330,8 @@ impl<'a> Resolver<'a> {
 
     /// Returns the namespace of new records (semantics 5): the system namespace, whatever they come from, or the local namespace that was
     /// asked for.
-    pub(crate) fn namespace(&self) -> &str {
+    #[must_use]
+    pub fn namespace(&self) -> &str {
         self.ctx.settings().records_namespace()
     }
 

@@ -165,7 +165,7 @@ impl Resolved {
     }
 
     /// Pins the record to the chosen version and id (semantics 12.2).
-    pub(crate) fn pin(&mut self) {
+    pub fn pin(&mut self) {
         let before = self.existing.as_ref().map(|record| &record.spec.addon_ref);
         if before.is_some_and(|before| before.version.is_some() && refers_to(before, &self.entry)) {
             return;
@@ -181,7 +181,7 @@ impl Resolved {
     ///
     /// # Errors
     /// [`ContentError`].
-    pub(crate) fn accept_content(&mut self) -> Result<(), ContentError> {
+    pub fn accept_content(&mut self) -> Result<(), ContentError> {
         let before = self.existing.as_ref().map(|record| &record.spec.addon_ref);
         let before = before.and_then(|before| before.digest.as_ref());
         let spec = &mut self.wanted.spec;

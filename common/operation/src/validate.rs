@@ -18,8 +18,8 @@ use common::manifest::FilePosition;
 use futures::StreamExt as _;
 use futures::stream;
 
+use crate::catalogue_file::md5;
 use crate::context::Context;
-use crate::distribution::md5;
 use crate::error::OperationError;
 use crate::fetch::AT_ONCE;
 

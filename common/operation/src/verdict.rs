@@ -70,7 +70,10 @@ fn local_namespace_facts() -> NamespaceFacts {
 }
 
 /// Fills in the defaults and validates the result.
-pub(crate) async fn complete_and_check(
+///
+/// # Errors
+/// The defaults do not fit, or the verdict is a denial.
+pub async fn complete_and_check(
     ctx: &Context,
     resolved: &mut Resolved,
     facts: &AdmissionFacts,
@@ -108,7 +111,7 @@ pub(crate) async fn complete_and_check(
 ///
 /// # Errors
 /// [`OperationError::Defaults`].
-pub(crate) fn fill_in_defaults(
+pub fn fill_in_defaults(
     resolved: &mut Resolved,
     facts: &AdmissionFacts,
 ) -> Result<(), OperationError> {

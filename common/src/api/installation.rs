@@ -9,6 +9,7 @@
 )]
 
 mod attempt;
+pub mod core_guard;
 pub mod format;
 mod former;
 mod installed;

@@ -7,10 +7,10 @@ mod restore;
 
 use std::collections::BTreeSet;
 
-use addons_engine::core_set::progress;
+use addons_distribution::core_set::CoreSetTexts;
+use addons_distribution::core_set::look::{ClusterLook, CoreSetInputs};
+use addons_distribution::core_set::progress;
 use addons_operation::OperationError;
-use addons_operation::core_set::CoreSetTexts;
-use addons_operation::core_set::look::{ClusterLook, CoreSetInputs};
 use anyhow::Result;
 
 use crate::cli::core::CoreCommand;

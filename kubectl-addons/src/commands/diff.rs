@@ -20,7 +20,6 @@ use serde::Serialize;
 use crate::cli::OutputFormat;
 use crate::cli::operation::DiffArgs;
 use crate::exit::Exit;
-use crate::fleet::Fleet;
 use crate::session::Session;
 use crate::{choices, failure, output, partial};
 
@@ -79,7 +78,7 @@ struct DiffedObject<'a> {
 }
 
 /// What an upgrade would change on a cluster.
-struct ClusterDiff {
+pub(crate) struct ClusterDiff {
     plan: Plan,
     /// The changes of each installation, from a dry run of the server.
     changes: Vec<Vec<ObjectDiff>>,
@@ -106,27 +105,11 @@ pub async fn run(session: &Session, args: &DiffArgs) -> Result<Exit> {
     })
 }
 
-/// Compares every cluster of a fleet, one after the other. One cluster's failure does not stop the others.
+/// Compares a cluster.
 ///
 /// # Errors
-/// A value cannot be printed.
-pub async fn run_on_fleet(fleet: &Fleet, args: &DiffArgs) -> Result<Exit> {
-    let (found, failed) = fleet
-        .read_each(async |session| compare(session, args).await)
-        .await;
-    let named = found
-        .iter()
-        .map(|(cluster, found)| (Some(cluster.as_str()), found));
-    let named: Vec<_> = named.collect();
-    if let Err(error) = show(&named, args.output.format) {
-        return Ok(failure::report_failure(&error).max(Exit::Usage));
-    }
-    let failed = (failed != Exit::Done).then(|| failed.max(Exit::Usage));
-    let exits = found.iter().map(|(_, found)| found.exit()).chain(failed);
-    Ok(exits.max().unwrap_or(Exit::Done))
-}
-
-async fn compare(session: &Session, args: &DiffArgs) -> Result<ClusterDiff> {
+/// The comparison could not be made.
+pub(crate) async fn compare(session: &Session, args: &DiffArgs) -> Result<ClusterDiff> {
     let set = set::read_typed(
         session,
         &args.set,
@@ -180,7 +163,10 @@ fn upgrade_intent(args: &DiffArgs) -> Result<Intent> {
 }
 
 /// Prints the comparison, each of several clusters under its name.
-fn show(found: &[(Option<&str>, &ClusterDiff)], format: OutputFormat) -> Result<()> {
+///
+/// # Errors
+/// A value cannot be printed.
+pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], format: OutputFormat) -> Result<()> {
     let items: Vec<(InstallationDiff<'_>, Timestamp)> = found
         .iter()
         .flat_map(|(cluster, found)| {
@@ -234,7 +220,8 @@ impl ClusterDiff {
         all.collect()
     }
 
-    fn exit(&self) -> Exit {
+    /// Returns the exit code.
+    pub(crate) fn exit(&self) -> Exit {
         if self.left_out != Exit::Done {
             return self.left_out.max(Exit::Usage);
         }

@@ -15,7 +15,6 @@ use crate::cli::OutputFormat;
 use crate::cli::reading::ListArgs;
 use crate::commands::{chosen, labelled, search};
 use crate::exit::Exit;
-use crate::fleet::Fleet;
 use crate::output::{self, ItemList, age::age, table::Table};
 use crate::session::Session;
 use crate::usage::UsageError;
@@ -66,7 +65,7 @@ struct InstallationRow {
 }
 
 /// The listed installations of a cluster, and what was left out.
-struct ListedInstallations {
+pub(crate) struct ListedInstallations {
     rows: Vec<InstallationRow>,
     has_others: bool,
     /// Why none are listed, if other namespaces have installations.
@@ -76,7 +75,29 @@ struct ListedInstallations {
 }
 
 impl ListedInstallations {
-    fn exit(&self) -> Exit {
+    /// Merges the installations of several clusters, each under the name of its cluster.
+    pub(crate) fn merge(found: Vec<(String, Self)>) -> Self {
+        let mut merged = Self {
+            rows: Vec::new(),
+            has_others: false,
+            elsewhere: None,
+            is_checked: true,
+        };
+        for (cluster, listed) in found {
+            merged.has_others |= listed.has_others;
+            merged.is_checked &= listed.is_checked;
+            merged
+                .rows
+                .extend(listed.rows.into_iter().map(|row| InstallationRow {
+                    cluster: Some(cluster.clone()),
+                    ..row
+                }));
+        }
+        merged
+    }
+
+    /// Returns the exit code.
+    pub(crate) fn exit(&self) -> Exit {
         match self.is_checked {
             true => Exit::Done,
             false => Exit::Failed,
@@ -107,45 +128,14 @@ pub async fn run(session: &Session, args: &ListArgs) -> Result<Exit> {
     Ok(listed.exit())
 }
 
-/// Lists the installations of every cluster of a fleet in one table. One cluster's failure does not stop the others.
+/// Lists the installations of a cluster.
 ///
 /// # Errors
-/// Flags exclude each other.
-pub async fn run_on_fleet(fleet: &Fleet, args: &ListArgs) -> Result<Exit> {
-    if args.all_namespaces {
-        return Err(UsageError(
-            "--all-namespaces cannot be combined with several clusters".to_owned(),
-        )
-        .into());
-    }
-    if args.available.is_asked() {
-        let one = "what could be installed is listed for one cluster: use --for-cluster NAMESPACE";
-        return Err(UsageError(one.to_owned()).into());
-    }
-    let (found, exit) = fleet
-        .read_each(async |session| list_installations(session, args).await)
-        .await;
-    let mut merged = ListedInstallations {
-        rows: Vec::new(),
-        has_others: false,
-        elsewhere: None,
-        is_checked: true,
-    };
-    for (cluster, listed) in found {
-        merged.has_others |= listed.has_others;
-        merged.is_checked &= listed.is_checked;
-        merged
-            .rows
-            .extend(listed.rows.into_iter().map(|row| InstallationRow {
-                cluster: Some(cluster.clone()),
-                ..row
-            }));
-    }
-    show(&merged, args)?;
-    Ok(exit.max(merged.exit()))
-}
-
-async fn list_installations(session: &Session, args: &ListArgs) -> Result<ListedInstallations> {
+/// The server cannot be reached, or refuses the request.
+pub(crate) async fn list_installations(
+    session: &Session,
+    args: &ListArgs,
+) -> Result<ListedInstallations> {
     let known = Records::read(session.ctx()).await?;
     let namespace = session.global().namespace.as_deref();
     let is_partial = known.is_partial;
@@ -190,7 +180,11 @@ fn explain_no_records(known: &Records, namespace: &str) -> Option<String> {
     ))
 }
 
-fn show(listed: &ListedInstallations, args: &ListArgs) -> Result<()> {
+/// Prints installations.
+///
+/// # Errors
+/// A value cannot be printed.
+pub(crate) fn show(listed: &ListedInstallations, args: &ListArgs) -> Result<()> {
     let ListedInstallations {
         rows,
         has_others,
@@ -301,9 +295,9 @@ async fn installation_rows(
 
 /// Renders the table. With `namespaces`, the namespace is the first column, as kubectl prints it.
 fn table(rows: &[InstallationRow], wide: bool, namespaces: bool) -> Table {
-    let of_fleet = rows.iter().any(|row| row.cluster.is_some());
+    let has_clusters = rows.iter().any(|row| row.cluster.is_some());
     let mut header = vec!["NAME", "TARGET", "VERSION", "STATUS", "NEWER", "AGE"];
-    if of_fleet {
+    if has_clusters {
         header.insert(0, "CLUSTER");
     }
     if namespaces {
@@ -340,7 +334,7 @@ fn table(rows: &[InstallationRow], wide: bool, namespaces: bool) -> Table {
             row.newer.clone().unwrap_or_else(|| "–".to_owned()),
             row.age.clone(),
         ];
-        if of_fleet {
+        if has_clusters {
             cells.insert(0, row.cluster.clone().unwrap_or_default());
         }
         if namespaces {

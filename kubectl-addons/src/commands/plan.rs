@@ -1,21 +1,20 @@
 //! `plan [NAME[@VERSION]…] -o FILE`: shows what install, upgrade, uninstall and `apply -f` would do, for review and for `apply FILE`.
 
-mod page;
+pub(crate) mod page;
 
 use std::path::Path;
 
 use addons_operation::plan::{UninstallRequest, compare, plan_uninstall};
 use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, Intent, Resolver};
-use addons_plan::file::{self, ClusterPlan, FleetPlan, PlanFile};
+use addons_plan::file::{self, PlanFile};
 use addons_plan::graph::draw;
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use crate::cli::plan::{DrawingLanguage, PlanArgs, PlanOutput};
 use crate::exit::Exit;
-use crate::fleet::Fleet;
-use crate::output::{self, of_cluster};
+use crate::output;
 use crate::session::Session;
 use crate::usage::UsageError;
 use crate::words::dry_run as told;
@@ -25,19 +24,19 @@ use super::set::{self, TypedSet};
 use crate::{change, choices, failure, partial};
 
 /// A plan, with its description and its file.
-struct MadePlan {
-    plan: addons_operation::Plan,
-    text: String,
-    file: PlanFile,
+pub(crate) struct MadePlan {
+    pub(crate) plan: addons_operation::Plan,
+    pub(crate) text: String,
+    pub(crate) file: PlanFile,
     /// The exit code of what the server refuses, and of what was left out.
-    exit: Exit,
+    pub(crate) exit: Exit,
 }
 
 /// The result of writing a plan.
-struct WrittenPlan {
-    exit: Exit,
+pub(crate) struct WrittenPlan {
+    pub(crate) exit: Exit,
     /// Whether no plan changes anything.
-    is_empty: bool,
+    pub(crate) is_empty: bool,
 }
 
 /// Makes, announces and writes the plan. If the server refuses a write, the exit code is that of the refusal, because the plan would fail.
@@ -48,16 +47,11 @@ pub async fn run(session: &Session, args: &PlanArgs) -> Result<Exit> {
     exit_code(args, write_one(session, args).await)
 }
 
-/// Makes the plans of every cluster of a fleet in one file. A cluster that cannot be planned is left out of it.
+/// Returns the exit code of a written plan, or with `--exit-code` that of a comparison (semantics 17.5).
 ///
 /// # Errors
-/// The plan cannot be written.
-pub async fn run_on_fleet(fleet: &Fleet, args: &PlanArgs) -> Result<Exit> {
-    exit_code(args, write_fleet(fleet, args).await)
-}
-
-/// Returns the exit code of a written plan, or with `--exit-code` that of a comparison (semantics 17.5).
-fn exit_code(args: &PlanArgs, written: Result<WrittenPlan>) -> Result<Exit> {
+/// That of the plan.
+pub(crate) fn exit_code(args: &PlanArgs, written: Result<WrittenPlan>) -> Result<Exit> {
     if !args.exit_code {
         return written.map(|written| written.exit);
     }
@@ -98,49 +92,11 @@ async fn write_one(session: &Session, args: &PlanArgs) -> Result<WrittenPlan> {
     })
 }
 
-async fn write_fleet(fleet: &Fleet, args: &PlanArgs) -> Result<WrittenPlan> {
-    if let PlanOutput::Draw(_) = args.output {
-        return Err(
-            UsageError("-o dot and -o mermaid draw the plan of one cluster".to_owned()).into(),
-        );
-    }
-    let (mut found, failed) = fleet
-        .read_each(async |session| make_plan(session, args).await)
-        .await;
-    let mut exit = failed;
-    let mut is_empty = true;
-    if args.output == PlanOutput::Html {
-        let plans = found.iter().map(|(name, made)| (Some(name.as_str()), made));
-        output::print_bytes(page::render_page(&plans.collect::<Vec<_>>()).as_bytes());
-    }
-    let mut clusters = Vec::new();
-    for at in &fleet.members {
-        let Some(made) = found.iter().position(|(name, _)| name == at.name()) else {
-            continue;
-        };
-        let (name, made) = found.swap_remove(made);
-        exit = exit.max(made.exit);
-        is_empty &= made.plan.is_empty();
-        match args.output {
-            PlanOutput::Text => output::print_text(&format!("{name}:\n{}", made.text)),
-            _ => of_cluster::run_labelled(at, async { output::note(made.text.trim_end()) }).await,
-        }
-        let (at, plan) = (at.clone(), made.file);
-        clusters.push(ClusterPlan { at, plan });
-    }
-    if clusters.is_empty() {
-        return Ok(WrittenPlan { exit, is_empty });
-    }
-    let plan = FleetPlan::new(clusters);
-    match &args.output {
-        PlanOutput::Print(format) => output::print_value(&file::write(&plan)?.0, *format)?,
-        PlanOutput::File(path) => write_file(&plan, path)?,
-        PlanOutput::Text | PlanOutput::Html | PlanOutput::Draw(_) => {}
-    }
-    Ok(WrittenPlan { exit, is_empty })
-}
-
-async fn make_plan(session: &Session, args: &PlanArgs) -> Result<MadePlan> {
+/// Makes the plan of a cluster.
+///
+/// # Errors
+/// The plan cannot be made.
+pub(crate) async fn make_plan(session: &Session, args: &PlanArgs) -> Result<MadePlan> {
     let set = set::read_typed(
         session,
         &args.set,
@@ -254,7 +210,11 @@ fn draw_plan(plan: &addons_operation::Plan, drawing: DrawingLanguage) -> String 
     }
 }
 
-fn write_file(plan: &impl Serialize, path: &Path) -> Result<()> {
+/// Writes a plan file, of one cluster or of several.
+///
+/// # Errors
+/// The file is too large, or cannot be written.
+pub(crate) fn write_file(plan: &impl Serialize, path: &Path) -> Result<()> {
     let name = path.display();
     let (value, digest) = file::write(plan)?;
     let mut bytes = serde_json::to_vec_pretty(&value)?;

@@ -1,7 +1,7 @@
 //! `preflight --to VERSION`: shows what a future release of Kubernetes would mean for the installations.
 
 mod page;
-mod report;
+pub(crate) mod report;
 mod text;
 
 use addons_advice::preflight::check::{self, PreflightResult};
@@ -17,7 +17,6 @@ use crate::cli::format::PagedFormat;
 use crate::cli::reading;
 use crate::cli::{Listing, OutputFormat};
 use crate::exit::Exit;
-use crate::fleet::Fleet;
 use crate::output;
 use crate::session::Session;
 use crate::usage::UsageError;
@@ -34,25 +33,11 @@ pub async fn run(session: &Session, args: &reading::PreflightArgs) -> Result<Exi
     Ok(exit_code(&report))
 }
 
-/// Checks every cluster of a fleet in one table. One cluster's failure does not stop the others.
+/// Returns the facts of a cluster with that version.
 ///
 /// # Errors
 /// The version is not valid.
-pub async fn run_on_fleet(fleet: &Fleet, args: &reading::PreflightArgs) -> Result<Exit> {
-    let to = target_facts(args)?;
-    let (found, failed) = fleet
-        .read_each(async |session| make_report(session, args, &to).await)
-        .await;
-    let mut merged = PreflightReport::default();
-    for (cluster, of_cluster) in found {
-        merged.add(&cluster, of_cluster);
-    }
-    show(&merged, &to, args)?;
-    Ok(failed.max(exit_code(&merged)))
-}
-
-/// Returns the facts of a cluster with that version.
-fn target_facts(args: &reading::PreflightArgs) -> Result<ClusterVersions> {
+pub(crate) fn target_facts(args: &reading::PreflightArgs) -> Result<ClusterVersions> {
     let to = kubernetes::parse(&args.to).map_err(|error| UsageError(format!("--to: {error}")))?;
     Ok(ClusterVersions {
         kubernetes: Some(to),
@@ -61,14 +46,18 @@ fn target_facts(args: &reading::PreflightArgs) -> Result<ClusterVersions> {
 }
 
 /// Returns the exit code. An unknown verdict may not fit, so it is not 0: a pipeline must not continue.
-fn exit_code(report: &PreflightReport) -> Exit {
+pub(crate) fn exit_code(report: &PreflightReport) -> Exit {
     match report.fits() {
         true => Exit::Done,
         false => Exit::DoesNotFit,
     }
 }
 
-async fn make_report(
+/// Checks the installations of a cluster.
+///
+/// # Errors
+/// An installation does not exist, or the server cannot be reached or refuses the request.
+pub(crate) async fn make_report(
     session: &Session,
     args: &reading::PreflightArgs,
     to: &ClusterVersions,
@@ -137,7 +126,11 @@ fn installed_version(record: &AddonInstallation) -> String {
     }
 }
 
-fn show(
+/// Prints a report.
+///
+/// # Errors
+/// A value cannot be printed.
+pub(crate) fn show(
     report: &PreflightReport,
     to: &ClusterVersions,
     args: &reading::PreflightArgs,

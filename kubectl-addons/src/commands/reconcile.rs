@@ -9,7 +9,7 @@ use addons_loops::{
     Attempts, LoopEvent, LoopMetrics, ReconcileOptions, ReconcileOutcome, Reconciler, pass, retire,
     synced,
 };
-use addons_operation::{OperationError, RunOptions};
+use addons_operation::RunOptions;
 use anyhow::Result;
 use common::api::names::InstallationName;
 
@@ -145,12 +145,9 @@ fn print_progress(told: LoopEvent<'_>) {
         LoopEvent::Distributed(target, pushed) => pushed
             .iter()
             .for_each(|one| output::note(&distribution::describe_pushed(target, one))),
-        LoopEvent::Failed(error) => warn_of_error(error),
+        LoopEvent::NotDistributed(error) => output::warn(&output::describe_chain(error)),
+        LoopEvent::Failed(error) => output::warn(&output::describe_chain(error)),
     }
-}
-
-fn warn_of_error(error: &OperationError) {
-    output::warn(&output::describe_chain(error));
 }
 
 fn report_outcome(name: &InstallationName, outcome: ReconcileOutcome) -> Exit {

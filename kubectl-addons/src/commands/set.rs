@@ -17,7 +17,7 @@ use crate::cli::plan::ApplyArgs;
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
-use crate::words::{fleet as words, typed as typed_again};
+use crate::words::{set as words, typed as typed_again};
 use crate::{change, choices, prompt};
 
 pub use typed::{SetInstallationError, SetPlace, TypedSet, read_typed, within};
@@ -38,7 +38,7 @@ pub async fn run(session: &Session, args: &ApplyArgs, path: &Path) -> Result<Exi
     {
         return apply_set(session, args, (set, &place), &args.change).await;
     }
-    // On one of several clusters, there is a single confirmation and turn for the whole change.
+    // With a turn, there is a single confirmation for the whole change.
     if session.turn().is_some() {
         let place = of_cluster::current_place();
         let again = place.as_deref().map(typed_again::command_for_place);

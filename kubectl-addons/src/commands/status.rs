@@ -22,7 +22,6 @@ use crate::commands::labelled;
 use crate::commands::list::shorten_status;
 use crate::exit::Exit;
 use crate::failure;
-use crate::fleet::Fleet;
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::usage::UsageError;
@@ -61,7 +60,7 @@ struct InstallationView<'a> {
 }
 
 /// An installation and its current state.
-struct ObservedInstallation {
+pub(crate) struct ObservedInstallation {
     record: AddonInstallation,
     state: InstallationState,
     objects: Vec<ObjectHealth>,
@@ -80,7 +79,7 @@ pub async fn run(session: &Session, args: &StatusArgs) -> Result<Exit> {
         return apply_exit_code(args, watch::run(session, args, listing).await);
     }
     let exit = async {
-        let all = read_installations(session, session.ctx(), args).await?;
+        let all = read(session, args).await?;
         match listing {
             Some(listing) => show(args, listing, &all)?,
             None => {
@@ -124,17 +123,25 @@ fn document(args: &StatusArgs, all: &[ObservedInstallation]) -> Result<Value> {
     Ok(serde_json::to_value(ItemList { items: &items })?)
 }
 
-/// Shows the installations of these names on every cluster of a fleet: a line each, and with `-o wide` their objects.
+/// Reads installations and their state.
 ///
 /// # Errors
-/// A value cannot be printed. One cluster's failure does not stop the others.
-pub async fn run_on_fleet(fleet: &Fleet, args: &StatusArgs) -> Result<Exit> {
-    if args.watch {
-        return Err(UsageError("--watch can only be used with a single cluster".to_owned()).into());
-    }
-    let (found, failed) = fleet
-        .read_each(async |session| read_installations(session, session.ctx(), args).await)
-        .await;
+/// The installation does not exist, or the server cannot be reached or refuses the request.
+pub(crate) async fn read(
+    session: &Session,
+    args: &StatusArgs,
+) -> Result<Vec<ObservedInstallation>> {
+    read_installations(session, session.ctx(), args).await
+}
+
+/// Shows the installations of several clusters by name: a line each, and with `-o wide` their objects.
+///
+/// # Errors
+/// A value cannot be printed.
+pub(crate) fn show_clusters(
+    args: &StatusArgs,
+    found: &[(String, Vec<ObservedInstallation>)],
+) -> Result<()> {
     let all = found.iter().flat_map(|(cluster, all)| {
         let all = all.iter();
         all.map(move |looked| (cluster.as_str(), looked))
@@ -169,17 +176,11 @@ pub async fn run_on_fleet(fleet: &Fleet, args: &StatusArgs) -> Result<Exit> {
             output::print_text(&text);
         }
     }
-    let exits = found.iter().map(|(_, all)| exit_code(all));
-    let exit = exits.max().unwrap_or(Exit::Done);
-    match failed {
-        Exit::Done => apply_exit_code(args, Ok(exit)),
-        failed if args.exit_code => Ok(failed.max(Exit::Usage)),
-        failed => Ok(failed),
-    }
+    Ok(())
 }
 
 /// Returns exit code 1 if an installation is not ready.
-fn exit_code(all: &[ObservedInstallation]) -> Exit {
+pub(crate) fn exit_code(all: &[ObservedInstallation]) -> Exit {
     match all.iter().all(|looked| looked.state.standing.is_good()) {
         true => Exit::Done,
         false => Exit::Failed,
@@ -187,7 +188,7 @@ fn exit_code(all: &[ObservedInstallation]) -> Exit {
 }
 
 /// Applies `--exit-code`: without it, only errors count; with it, an error is more than 1.
-fn apply_exit_code(args: &StatusArgs, exit: Result<Exit>) -> Result<Exit> {
+pub(crate) fn apply_exit_code(args: &StatusArgs, exit: Result<Exit>) -> Result<Exit> {
     match exit {
         exit if args.exit_code => {
             Ok(exit.unwrap_or_else(|error| failure::report_failure(&error).max(Exit::Usage)))

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addons_clusters::fleet;
+use addons_distribution::fleet::find_not_ready;
 use addons_operation::Interruption;
-use addons_operation::fleet::find_not_ready;
 use addons_plan::file::FleetClusterSource;
 use anyhow::Result;
 use common::api::names::InstallationName;
@@ -16,7 +16,7 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::turn::{ClusterState, ClusterTurn, PlannedCluster};
+use super::state::ClusterState;
 use super::{AT_ONCE, Fleet};
 use crate::change::run_interruptible;
 use crate::exit::Exit;
@@ -24,6 +24,7 @@ use crate::failure;
 use crate::output::{self, of_cluster};
 use crate::prompt::confirm;
 use crate::session::Session;
+use crate::turn::{PlannedCommand, Turn};
 use crate::words::fleet as words;
 
 /// How often clusters that have to stay ready are checked.
@@ -56,7 +57,7 @@ struct RolloutWork<'a, F> {
     sessions: &'a [Session],
     states: Vec<ClusterState>,
     begin: Vec<Option<oneshot::Sender<()>>>,
-    planned: UnboundedReceiver<PlannedCluster>,
+    planned: UnboundedReceiver<PlannedCommand>,
     running: FuturesUnordered<F>,
 }
 
@@ -73,8 +74,7 @@ pub async fn run_rollout(
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let (mut sessions, mut begin) = (Vec::new(), Vec::new());
     for (at, member) in fleet.members.iter().enumerate() {
-        let (turn, begins) =
-            ClusterTurn::new(at, rollout.yes, sender.clone(), Arc::clone(&permits));
+        let (turn, begins) = Turn::new(at, rollout.yes, sender.clone(), Arc::clone(&permits));
         let session = fleet.session(member, Some(rollout.timeout));
         sessions.push(session.with_turn(turn));
         begin.push(Some(begins));
@@ -123,7 +123,7 @@ impl<F: Future<Output = (usize, Exit)>> RolloutWork<'_, F> {
         while self.states.iter().any(is_planning) {
             tokio::select! {
                 Some(planned) = self.planned.recv() => {
-                    let at = planned.cluster;
+                    let at = planned.command;
                     self.set_state(at, ClusterState::Planned(planned));
                 }
                 Some((at, exit)) = self.running.next() => self.record_end(at, exit),

@@ -1,7 +1,7 @@
 //! Sentences about catalogues that are pushed to other clusters.
 
+use addons_distribution::push::PushedCopy;
 use addons_engine::catalogues::CatalogueWrite;
-use addons_operation::distribution::push::PushedCopy;
 use common::api::names::COMPATIBLE_ADDONS;
 
 /// `shop  catalogue merged-custom created`

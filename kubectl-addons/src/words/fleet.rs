@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::exit::Exit;
-use crate::fleet::turn::ClusterState;
+use crate::fleet::state::ClusterState;
 use crate::output::table::Table;
 use crate::words::hint;
 
@@ -38,17 +38,6 @@ pub fn describe_left_out(others: &[String]) -> Option<String> {
 /// Error: no namespace that matches a selector stands for a cluster.
 pub fn describe_nothing_selected(selector: &str) -> String {
     format!("--clusters {selector}: no namespace with such labels stands for a cluster")
-}
-
-/// Says that a cluster without a ready node has to get its set alone. `again` is the command for it.
-pub fn describe_new_cluster(again: &str) -> String {
-    let why = "no node is ready: core add-ons and network plugins come first, and the rest after a look at the nodes";
-    format!("{why}\ncontinue: {again}")
-}
-
-/// Says that no node of a cluster became ready in time, and how many add-ons of the set wait for one.
-pub fn describe_no_node(waiting: usize, again: &str) -> String {
-    format!("no node is ready: {waiting} add-ons wait for one\ncontinue: {again}")
 }
 
 /// Announces the rollout: `2 of 3 clusters change, in waves of 1, 1`.

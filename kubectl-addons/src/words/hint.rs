@@ -2,8 +2,8 @@
 
 mod adoption;
 mod airgap;
-mod core;
 mod directory;
+mod distribution;
 mod line;
 mod namespace;
 mod object;
@@ -52,6 +52,7 @@ pub fn hint_lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
             .or_else(|| cause.downcast_ref().map(source::url_hints))
             .or_else(|| cause.downcast_ref().map(source::helm_hints))
             .or_else(|| cause.downcast_ref().map(airgap::airgap_hints))
+            .or_else(|| cause.downcast_ref().map(distribution::distribution_hints))
     });
     lines.unwrap_or_default()
 }
@@ -115,7 +116,6 @@ fn operation_hints(error: &OperationError) -> Vec<String> {
         OperationError::Choose(error) => choice_hints(error),
         OperationError::Engine(error) => engine_hints(error),
         OperationError::Adopt(error) => adoption::adoption_hints(error),
-        OperationError::Restore(error) => core::restore_hints(error),
         OperationError::Rollback(error) => rollback::rollback_hints(error),
         OperationError::OtherCluster(other) => plan::other_cluster_hints(other),
         OperationError::Plan(error) => plan::plan_hints(error),

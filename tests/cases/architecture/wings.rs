@@ -36,10 +36,8 @@ const WINGS: [(&str, &[&str]); 4] = [
         "many clusters",
         &[
             "addons_clusters",
+            "addons_distribution",
             "addons_engine::core_set",
-            "addons_operation::core_set",
-            "addons_operation::distribution",
-            "addons_operation::fleet",
         ],
     ),
 ];

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{DoctorFacts, DoctorProblem, Lease, NamespaceState, OwnedObject, take_fact};
-use addons_clusters::core_set::change::is_released;
 use addons_plan::continuation::Continuation;
 use addons_plan::found::list_open_releases;
 use addons_plan::standing::object::ObjectHealth;
 use addons_plan::standing::{self, Health, Standing, StandingState, assess_standing};
+use common::api::installation::core_guard::is_released;
 use common::api::installation::{self, AddonInstallation, ClusterIdentity};
 use common::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
 use common::pin;

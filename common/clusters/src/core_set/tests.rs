@@ -1,7 +1,8 @@
 use serde_json::json;
 
-use super::change::{CoreChange, add_guard, list_changes, released_record, restored_record};
+use super::change::{CoreChange, list_changes, restored_record};
 use super::*;
+use common::api::installation::core_guard::{add_guard, is_guarded, is_released, released_record};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::FINALIZER_CORE_GUARD;
 
@@ -314,7 +315,7 @@ fn what_was_edited_is_restored() {
         again.metadata.finalizers,
         Some(vec![FINALIZER_CORE_GUARD.to_owned()])
     );
-    assert!(!change::is_released(&again) && change::is_guarded(&again));
+    assert!(!is_released(&again) && is_guarded(&again));
     edited.spec.suspend = true;
     assert_eq!(
         restored_record(&edited, &wanted),

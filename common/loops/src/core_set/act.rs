@@ -1,13 +1,13 @@
 //! Writes the core records of a cluster.
 
-use addons_clusters::core_set::change::{is_guarded, is_released};
+use addons_distribution::core_set::ClusterCore;
+use addons_distribution::core_set::look::{ClusterLook, CoreSetState};
 use addons_engine::standing::{ReconcileState, record_state};
 use addons_engine::{Cluster, core_set};
-use addons_operation::core_set::ClusterCore;
-use addons_operation::core_set::look::{ClusterLook, CoreSetState};
 use addons_operation::{Context, OperationError, name_of};
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
+use common::api::installation::core_guard::{is_guarded, is_released};
 use common::api::names::InstallationName;
 
 use super::due::{DueCoreChange, waits_for_person};

@@ -1,12 +1,13 @@
 //! Determines what has to change in a cluster, before anything is written there.
 
-use addons_clusters::core_set::change::{CoreChange, is_released, restored_record};
+use addons_clusters::core_set::change::{CoreChange, restored_record};
 use addons_clusters::core_set::rollout::{CoreSetStanding, ready_since};
-use addons_operation::core_set::ClusterCore;
-use addons_operation::core_set::look::{ClusterLook, CoreSetState};
+use addons_distribution::core_set::look::{ClusterLook, CoreSetState};
+use addons_distribution::core_set::{ClusterCore, core_record};
 use addons_operation::{Context, OperationError, Resolver, name_of};
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
+use common::api::installation::core_guard::is_released;
 use common::api::names::InstallationName;
 
 use super::releases::Releases;
@@ -75,7 +76,7 @@ pub(super) async fn list_due<'a>(
                     namespace: ctx.settings().records_namespace().to_owned(),
                     name: name.to_owned(),
                 };
-                let due = match resolver.core_record(&name, addon).await {
+                let due = match core_record(&resolver, &name, addon).await {
                     Ok(wanted) => DueCoreChange::Create(Box::new(wanted)),
                     Err(error) => DueCoreChange::Failed(error),
                 };
@@ -83,7 +84,7 @@ pub(super) async fn list_due<'a>(
             }
             CoreChange::Keep { record, addon } => {
                 let name = name_of(record);
-                let due = match resolver.core_record(&name, addon).await {
+                let due = match core_record(&resolver, &name, addon).await {
                     Ok(wanted) => match restored_record(record, &wanted) {
                         Some(restored) => DueCoreChange::Restore(Box::new(restored)),
                         None => DueCoreChange::Keep(record),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use addons_clusters::core_set::change::{is_guarded, is_released};
-use addons_operation::core_set::look::ClusterLook;
+use addons_distribution::core_set::look::ClusterLook;
 use common::api::installation::AddonInstallation;
+use common::api::installation::core_guard::{is_guarded, is_released};
 use common::api::names::InstallationName;
 
 use super::due::DueCoreChange;
@@ -76,11 +76,11 @@ impl<'a> Releases<'a> {
 
 #[cfg(test)]
 mod tests {
-    use addons_clusters::core_set::change::add_guard;
     use addons_clusters::core_set::{CoreSet, UnknownCoreSet};
-    use addons_operation::core_set::ClusterCore;
-    use addons_operation::core_set::look::CoreSetState;
+    use addons_distribution::core_set::ClusterCore;
+    use addons_distribution::core_set::look::CoreSetState;
     use common::api::installation::AddonInstallationSpec;
+    use common::api::installation::core_guard::add_guard;
 
     use super::*;
 

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
 use super::{Context, Offer};
-use crate::distribution::{DistributionError, file};
+use crate::catalogue_file::{self, CatalogueFileError};
 use crate::error::{OperationError, within};
 
 /// The catalogues that were read.
@@ -91,7 +91,7 @@ impl Context {
                 }
                 let mut unread = contents.unread.iter();
                 if let Some(unread) = unread.find(|unread| unread.catalogue == *name) {
-                    return Err(DistributionError::from(unread).into());
+                    return Err(CatalogueFileError::from(unread).into());
                 }
                 Catalogue::from_named(contents.objects, name)
             }
@@ -136,7 +136,7 @@ impl Context {
             if let Some(there) = object_version(object).and_then(|version| known.get(&version)) {
                 return Some(Ok(Arc::clone(there)));
             }
-            let content = file::fetch_content(self, object, from, digest).await;
+            let content = catalogue_file::fetch_content(self, object, from, digest).await;
             Some(content.map(Arc::new).map_err(|error| error.chain()))
         });
         let (mut read, mut kept) = (Vec::new(), BTreeMap::new());

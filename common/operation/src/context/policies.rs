@@ -50,7 +50,7 @@ impl Context {
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
-    pub(crate) async fn requester(&self) -> Result<&Requester, OperationError> {
+    pub async fn requester(&self) -> Result<&Requester, OperationError> {
         let ask = || async { Ok(identity::whoami(self.home().await?).await?) };
         self.policies.requester.get_or_try_init(ask).await
     }

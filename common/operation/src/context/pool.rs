@@ -68,7 +68,8 @@ impl Context {
     }
 
     /// As [`Context::for_namespace_now`], for a namespace whose labels were just read.
-    pub(crate) fn for_labelled_namespace(
+    #[must_use]
+    pub fn for_labelled_namespace(
         &self,
         namespace: &str,
         labels: &BTreeMap<String, String>,
@@ -114,7 +115,7 @@ impl Context {
     }
 
     /// Forgets the clusters of all other namespaces.
-    pub(crate) fn retain_clusters(&self, is_kept: impl Fn(&str) -> bool) {
+    pub fn retain_clusters(&self, is_kept: impl Fn(&str) -> bool) {
         let mut connections = self.pool.connections();
         connections.retain(|namespace, _| is_kept(namespace));
     }

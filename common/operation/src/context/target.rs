@@ -47,7 +47,11 @@ impl Context {
         Ok(self.shared_home().await?)
     }
 
-    pub(crate) async fn shared_home(&self) -> Result<&Arc<Cluster>, OperationError> {
+    /// As [`Context::home`], shared.
+    ///
+    /// # Errors
+    /// [`OperationError::Connect`].
+    pub async fn shared_home(&self) -> Result<&Arc<Cluster>, OperationError> {
         let connect = || async {
             match &self.connect {
                 Some(connect) => {

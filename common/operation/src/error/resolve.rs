@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use addons_clusters::core_set::UnknownCoreSet;
 use addons_plan::Verb;
 use addons_plan::continuation::Continuation;
 use addons_plan::history::NoRevision;
@@ -154,31 +153,6 @@ fn quote_word(verb: Verb) -> &'static str {
         Verb::Adopt => "its adoption",
         Verb::Install | Verb::Upgrade | Verb::Rollback => "an operation",
     }
-}
-
-/// Why a record is not restored. Nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RestoreError {
-    /// The record exists and has nothing to add.
-    #[error("the record of {0} exists, and is as new as the cluster")]
-    Recorded(InstallationName),
-    /// The record of that name is not a core add-on.
-    #[error("{0}: spec.coreAddon: it is not a core add-on")]
-    NotCore(InstallationName),
-    /// None of its objects exists.
-    #[error("there is nothing to restore: no object carries the label of {name}")]
-    Nothing {
-        /// The installation.
-        name: InstallationName,
-        /// Whether the core set of the cluster lists the add-on.
-        is_listed: bool,
-    },
-    /// The core set decides what the record contains.
-    #[error("{0} is listed as a core add-on: the list says its origin, version and values")]
-    Listed(InstallationName),
-    /// The core set is unknown.
-    #[error(transparent)]
-    Unknown(UnknownCoreSet),
 }
 
 /// Why an installation is not rolled back to an earlier revision.

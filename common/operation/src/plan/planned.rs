@@ -149,7 +149,10 @@ impl Plan {
     }
 
     /// Creates a plan of installations for which nothing is rendered: they are uninstalled, or only their records are written.
-    pub(crate) fn without_rendering(
+    ///
+    /// # Errors
+    /// The objects of the installations wait for each other.
+    pub fn without_rendering(
         choices: Choices,
         installations: Vec<PlannedInstallation>,
     ) -> Result<Self, OperationError> {

@@ -49,7 +49,7 @@ impl Resolver<'_> {
 ///
 /// # Errors
 /// As [`Resolver::rebuild`].
-pub(crate) async fn plan_rebuild(
+pub async fn plan_rebuild(
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
     new_cluster: bool,

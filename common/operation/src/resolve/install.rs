@@ -18,7 +18,10 @@ use crate::resolved::Resolved;
 
 impl Resolver<'_> {
     /// Resolves a new installation, or the existing one with its name.
-    pub(crate) async fn resolve_install(
+    ///
+    /// # Errors
+    /// No entry fits, the verdict is a denial, or the server cannot be reached.
+    pub async fn resolve_install(
         &self,
         new: &NewInstallation,
         answers: &Answers,

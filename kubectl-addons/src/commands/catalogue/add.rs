@@ -7,7 +7,6 @@ use anyhow::{Result, bail};
 use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
 use common::api::names;
 use common::catalogue::author::Typed;
-use common::catalogue::size;
 
 use super::contained::inline_all;
 use super::objects;
@@ -16,11 +15,11 @@ use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
 use crate::usage::UsageError;
+use addons_operation::Records;
+use addons_operation::catalogue_file::{ReferredCatalogue, check_size, make_reference, md5};
 use addons_operation::definitions;
-use addons_operation::distribution::sync::{self, ReferredCatalogue};
-use addons_operation::distribution::{DistributionError, md5};
+use addons_operation::error::OperationError;
 use addons_operation::verdict;
-use addons_operation::{OperationError, Records};
 use addons_sources::location::{self, LocatedCatalogue};
 
 /// Adds catalogues, or replaces those with the same name. All are read and validated before the first one is written.
@@ -47,10 +46,7 @@ pub async fn run(session: &Session, args: &CatalogueAddArgs) -> Result<Exit> {
         let judged = validate::validate_catalogue(content, old, &requester, &facts);
         verdict::conclude(session.ctx(), &format!("catalogue {name}"), &judged)?;
         facts.replace_catalogue(content.clone());
-        if let Err(error) = size::check(&one.object.spec) {
-            let name = name.to_owned();
-            return Err(OperationError::from(DistributionError::TooLarge { name, error }).into());
-        }
+        check_size(name, &one.object.spec).map_err(OperationError::from)?;
     }
     if known.uninitialised {
         definitions::ensure(session.ctx(), !args.no_init).await?;
@@ -146,8 +142,7 @@ async fn prepare_catalogue(
         ))
         .into());
     }
-    let ReferredCatalogue { object, content } =
-        sync::make_reference(session.ctx(), &object).await?;
+    let ReferredCatalogue { object, content } = make_reference(session.ctx(), &object).await?;
     let content = Some(content);
     Ok(AddedCatalogue { object, content })
 }

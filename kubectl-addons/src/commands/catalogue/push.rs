@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use addons_distribution::DistributionError;
+use addons_distribution::push::{self, PushedCopy};
+use addons_distribution::targets::{self, PushTarget};
 use addons_engine::Cluster;
 use addons_engine::catalogues::CatalogueWrite;
-use addons_operation::OperationError;
-use addons_operation::distribution::push::{self, PushedCopy};
-use addons_operation::distribution::targets::{self, PushTarget};
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use serde::Serialize;
@@ -84,7 +84,7 @@ async fn connect_context(global: &GlobalArgs, context: &str) -> Result<Cluster> 
 /// Reports the result for one cluster.
 fn report_push(
     target: String,
-    result: Result<Vec<PushedCopy>, OperationError>,
+    result: Result<Vec<PushedCopy>, DistributionError>,
     copies: &[AddonCatalogue],
 ) -> (PushRow, Exit) {
     let (pushed, failed) = match result {
@@ -103,7 +103,7 @@ fn report_push(
     }
     let mut exit = Exit::Done;
     let problem = failed.map(|error| {
-        let error = anyhow::Error::from(error.with_place(target.clone()));
+        let error = anyhow::Error::from(error.in_cluster(target.clone()));
         exit = failure::report_failure(&error);
         output::describe_chain(error.as_ref())
     });

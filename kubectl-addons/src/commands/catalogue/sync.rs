@@ -1,6 +1,6 @@
 //! `catalogue sync [NAME…]`
 
-use addons_operation::distribution::sync::{self, SyncedCatalogue};
+use addons_distribution::sync::{self, SyncedCatalogue};
 use addons_sources::title;
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;

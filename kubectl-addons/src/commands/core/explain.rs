@@ -1,7 +1,7 @@
 //! `core explain NAME`: shows each decision about an add-on, and the rule that made it.
 
-use addons_operation::core_set::ClusterCore;
-use addons_operation::core_set::look::CoreSetState;
+use addons_distribution::core_set::ClusterCore;
+use addons_distribution::core_set::look::CoreSetState;
 use anyhow::Result;
 use serde::Serialize;
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use addons_clusters::core_set::change::{is_guarded, is_released};
 use addons_clusters::core_set::{CoreAddon, CoreAddonSource};
-use addons_operation::core_set::ClusterCore;
-use addons_operation::core_set::look::{ClusterLook, CoreSetState};
+use addons_distribution::core_set::ClusterCore;
+use addons_distribution::core_set::look::{ClusterLook, CoreSetState};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
+use common::api::installation::core_guard::{is_guarded, is_released};
 use serde::Serialize;
 
 use crate::cli::OutputFormat;

@@ -1,9 +1,9 @@
 //! `core release`: releases core add-ons.
 
-use addons_clusters::core_set::change::is_guarded;
-use addons_operation::core_set::release::{release, release_cluster};
+use addons_distribution::core_set::release::{release, release_cluster};
 use addons_operation::{Records, name_of};
 use anyhow::Result;
+use common::api::installation::core_guard::is_guarded;
 
 use crate::cli::core::CoreReleaseArgs;
 use crate::exit::Exit;

@@ -1,5 +1,6 @@
 //! `core restore`: writes deleted records again, and nothing else.
 
+use addons_distribution::core_set::restore::restore_core;
 use addons_operation::Resolver;
 use anyhow::Result;
 
@@ -21,7 +22,7 @@ pub async fn run(session: &Session, args: &CoreRestoreArgs) -> Result<Exit> {
     let edits = choices::parse_edits(&args.values, &args.addons)?;
     let named = choices::parse_installations(&args.addons, &new, &edits)?;
     let resolver = Resolver::new(session.ctx(), choices::parse_offer(&args.source)).await?;
-    let plan = resolver.restore_core(&named).await?;
+    let plan = restore_core(&resolver, &named).await?;
     if args.dry_run {
         return Ok(change::preview(session, &plan));
     }

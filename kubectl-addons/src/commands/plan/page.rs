@@ -15,7 +15,7 @@ use crate::words::plan as words;
 const MAX_CHARACTERS: usize = 400;
 
 /// Renders the page of one cluster, or of several by name.
-pub(super) fn render_page(plans: &[(Option<&str>, &MadePlan)]) -> String {
+pub(crate) fn render_page(plans: &[(Option<&str>, &MadePlan)]) -> String {
     let mut page = HtmlPage::new("Plan of add-ons");
     for (name, made) in plans {
         let facts = &made.file.cluster;

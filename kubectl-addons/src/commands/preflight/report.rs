@@ -12,7 +12,7 @@ use crate::words::preflight as words;
 /// The whole report.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PreflightReport {
+pub(crate) struct PreflightReport {
     pub(super) items: Vec<PreflightRow>,
     pub(super) risks: Vec<RiskRow>,
     /// The upgrades, in their order.
@@ -149,7 +149,7 @@ impl PreflightReport {
     }
 
     /// Adds the report of a named cluster.
-    pub(super) fn add(&mut self, cluster: &str, other: Self) {
+    pub(crate) fn add(&mut self, cluster: &str, other: Self) {
         let cluster = || Some(cluster.to_owned());
         let Self {
             items,

@@ -2,7 +2,7 @@
 
 use addons_helm::BinaryError;
 use addons_operation::OperationError;
-use addons_operation::distribution::DistributionError;
+use addons_operation::catalogue_file::CatalogueFileError;
 use addons_operation::text::shell_word;
 use addons_sources::SourceError;
 use addons_sources::chart::RepositoryChartError;
@@ -28,7 +28,7 @@ pub(super) fn source_operation_hints(error: &OperationError) -> Vec<String> {
         | OperationError::Dependency(DependencyError::Source { source: error, .. }) => {
             source_hints(error)
         }
-        OperationError::Distribution(error) => distribution_hints(error),
+        OperationError::CatalogueFile(error) => catalogue_file_hints(error),
         OperationError::Index(error) => catalogue_hints(error),
         OperationError::Url(error) => url_hints(error),
         OperationError::Credentials(error) => credentials_hints(error),
@@ -173,10 +173,10 @@ pub fn unread_catalogue_hints(catalogue: &str) -> Vec<String> {
     }
 }
 
-/// Advice for catalogues that cannot be updated or pushed to other clusters.
-pub fn distribution_hints(error: &DistributionError) -> Vec<String> {
+/// Advice for catalogues whose content cannot be read or stored.
+fn catalogue_file_hints(error: &CatalogueFileError) -> Vec<String> {
     match error {
-        DistributionError::TooLarge { .. } => {
+        CatalogueFileError::TooLarge { .. } => {
             let mut lines = fix_line(
                 "name manifests on a server with source.url, source.git or source.docker instead of source.inline",
             );
@@ -185,11 +185,8 @@ pub fn distribution_hints(error: &DistributionError) -> Vec<String> {
             ));
             lines
         }
-        DistributionError::Unread { catalogue, .. } => unread_catalogue_hints(catalogue),
-        DistributionError::HeldTwice { .. } => look_line("kubectl addons catalogue view --core"),
-        DistributionError::NoSources => fix_line("kubectl addons catalogue add FILE"),
-        DistributionError::NoTargets { .. } => look_line("kubectl get namespaces --show-labels"),
-        DistributionError::NoFrom { name } => fix_line(&format!(
+        CatalogueFileError::Unread { catalogue, .. } => unread_catalogue_hints(catalogue),
+        CatalogueFileError::NoFrom { name } => fix_line(&format!(
             "kubectl addons catalogue add https://HOST/FILE --name {name}"
         )),
         _ => Vec::new(),

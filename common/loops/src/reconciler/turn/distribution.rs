@@ -1,7 +1,7 @@
 //! Distribution by a leader. Reconciling does not wait for it.
 
+use addons_distribution::compatible;
 use addons_operation::Context;
-use addons_operation::distribution::compatible;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::LeaderState;

@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 
-use super::{diff, list, plan, preflight, status};
+use super::rollout::{self, FleetRollout};
+use super::{Fleet, parse_rollout, reading};
 use crate::cli::CliCommand;
+use crate::commands;
 use crate::exit::Exit;
-use crate::fleet::rollout::{self, FleetRollout};
-use crate::fleet::{Fleet, parse_rollout};
 use crate::usage::UsageError;
 use crate::words::{fleet as words, typed};
 
@@ -14,18 +14,18 @@ use crate::words::{fleet as words, typed};
 ///
 /// # Errors
 /// Nothing was written: the command works on one cluster only, or the user declined.
-pub async fn run_fleet(fleet: &Fleet, command: &CliCommand) -> Result<Exit> {
+pub async fn run(fleet: &Fleet, command: &CliCommand) -> Result<Exit> {
     let (waves, how) = match command {
         CliCommand::Install(args) => (&args.waves, &args.change.run),
         CliCommand::Upgrade(args) => (&args.waves, &args.change.run),
         CliCommand::Uninstall(args) => (&args.waves, &args.run),
         CliCommand::Apply(args) if args.set.is_some() => (&args.waves, &args.change.run),
         CliCommand::Apply(_) => return Err(UsageError(words::CLUSTERS_OF_PLAN.to_owned()).into()),
-        CliCommand::List(args) => return list::run_on_fleet(fleet, args).await,
-        CliCommand::Status(args) => return status::run_on_fleet(fleet, args).await,
-        CliCommand::Diff(args) => return diff::run_on_fleet(fleet, args).await,
-        CliCommand::Preflight(args) => return preflight::run_on_fleet(fleet, args).await,
-        CliCommand::Plan(args) => return plan::run_on_fleet(fleet, args).await,
+        CliCommand::List(args) => return reading::list(fleet, args).await,
+        CliCommand::Status(args) => return reading::status(fleet, args).await,
+        CliCommand::Diff(args) => return reading::diff(fleet, args).await,
+        CliCommand::Preflight(args) => return reading::preflight(fleet, args).await,
+        CliCommand::Plan(args) => return reading::plan(fleet, args).await,
         _ => return Err(UsageError(words::ONE_CLUSTER.to_owned()).into()),
     };
     let rollout = FleetRollout {
@@ -35,7 +35,7 @@ pub async fn run_fleet(fleet: &Fleet, command: &CliCommand) -> Result<Exit> {
         again: &typed::command_for_clusters,
     };
     rollout::run_rollout(fleet, &rollout, async |_, session| {
-        super::run(session, command).await
+        commands::run(session, command).await
     })
     .await
 }

@@ -7,9 +7,9 @@ use common::api::names::InstallationName;
 use common::target::NamespaceCluster;
 use futures::{StreamExt as _, stream};
 
-use crate::context::Context;
-use crate::error::OperationError;
-use crate::health;
+use addons_operation::context::Context;
+use addons_operation::error::OperationError;
+use addons_operation::health;
 
 /// How many namespaces are read at the same time.
 const CONCURRENT_NAMESPACES: usize = 16;

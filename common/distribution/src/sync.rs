@@ -7,18 +7,15 @@ use addons_admission::verdict::Verdict;
 use addons_admission::{AdmissionFacts, Requester, validate};
 use addons_engine::EngineError;
 use addons_engine::catalogues::{self, SyncFailure};
-use addons_sources::pinned::PinnedFile;
-use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass, CatalogueFrom};
+use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
 use common::api::conditions;
-use common::catalogue::{is_copy, reference, size};
-use common::manifest::digest;
+use common::catalogue::is_copy;
 
-use super::{DistributionError, file};
-use crate::context::Context;
-use crate::error::{OperationError, within};
-use crate::event::Finding;
-use crate::records::Records;
-use crate::verdict;
+use addons_operation::catalogue_file::{self, CatalogueFileError, check_size};
+use addons_operation::context::Context;
+use addons_operation::error::{OperationError, within};
+use addons_operation::records::Records;
+use addons_operation::verdict;
 
 /// A catalogue that is up to date.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,43 +26,6 @@ pub struct SyncedCatalogue {
     pub revision: String,
     /// Whether its add-ons changed.
     pub is_changed: bool,
-}
-
-/// A catalogue by reference as it would be stored, and the content of its file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReferredCatalogue {
-    /// The object.
-    pub object: AddonCatalogue,
-    /// The object with the content of the file.
-    pub content: AddonCatalogue,
-}
-
-/// Converts a catalogue that names its file into one by reference.
-///
-/// # Errors
-/// The catalogue names no file, or the file cannot be read.
-pub async fn make_reference(
-    ctx: &Context,
-    known: &AddonCatalogue,
-) -> Result<ReferredCatalogue, OperationError> {
-    let name = known.metadata.name.clone().unwrap_or_default();
-    if let Some(unreadable) = &known.spec.unreadable {
-        return Err(DistributionError::unreadable(name, unreadable).into());
-    }
-    let Some(from) = &known.spec.from else {
-        return Err(DistributionError::NoFrom { name }.into());
-    };
-    let place = || format!("catalogue {name}");
-    let file = within(file::fetch_file(ctx, known, from).await, place)?;
-    let (spec, content) = within(to_reference(ctx, known, from, file), place)?;
-    let of_spec = |spec| AddonCatalogue {
-        spec,
-        ..known.clone()
-    };
-    Ok(ReferredCatalogue {
-        object: of_spec(spec),
-        content: of_spec(content),
-    })
 }
 
 /// Updates a catalogue that was read before. If nothing changed, nothing is written. `is_loop` is set if no person runs it.
@@ -102,18 +62,18 @@ async fn sync_file(
 ) -> Result<SyncedCatalogue, OperationError> {
     let name = known.metadata.name.clone().unwrap_or_default();
     if is_copy(&known.metadata) {
-        return Err(DistributionError::Copy { name }.into());
+        return Err(CatalogueFileError::Copy { name }.into());
     }
     // Of `spec.from`, only the digest was read.
     if let Some(unreadable) = &known.spec.unreadable {
-        return Err(DistributionError::unreadable(name, unreadable).into());
+        return Err(CatalogueFileError::unreadable(name, unreadable).into());
     }
     let Some(from) = &known.spec.from else {
-        return Err(DistributionError::NoFrom { name }.into());
+        return Err(CatalogueFileError::NoFrom { name }.into());
     };
     let place = || format!("catalogue {name}");
-    let file = within(file::fetch_file(ctx, known, from).await, place)?;
-    let revision = file::revision(&file);
+    let file = within(catalogue_file::fetch_file(ctx, known, from).await, place)?;
+    let revision = catalogue_file::revision(&file);
     let unchanged = |revision| SyncedCatalogue {
         object: known.clone(),
         revision,
@@ -123,18 +83,16 @@ async fn sync_file(
         return Ok(unchanged(revision));
     }
     let (spec, content) = match known.spec.reference() {
-        Some(_) => within(to_reference(ctx, known, from, file), place)?,
+        Some(_) => within(catalogue_file::to_reference(ctx, known, from, file), place)?,
         None => {
-            let content = within(read_content(ctx, known, from, file), place)?;
+            let content = within(catalogue_file::read_content(ctx, known, from, file), place)?;
             (content.clone(), content)
         }
     };
     if spec == known.spec {
         return Ok(unchanged(revision));
     }
-    if let Err(error) = size::check(&spec) {
-        return Err(DistributionError::TooLarge { name, error }.into());
-    }
+    check_size(&name, &spec)?;
     check_verdict(ctx, known, &content, is_loop).await?;
     let object = catalogues::replace(ctx.home().await?, known, spec).await?;
     Ok(SyncedCatalogue {
@@ -154,35 +112,6 @@ fn is_current(known: &AddonCatalogue, revision: &str) -> bool {
         condition.is_some_and(|it| it.observed_generation == known.metadata.generation);
     let read = status.synced.as_ref();
     is_of_object && read.is_some_and(|read| read.revision == revision)
-}
-
-/// Returns the spec by reference, and the content of the file.
-fn to_reference(
-    ctx: &Context,
-    known: &AddonCatalogue,
-    from: &CatalogueFrom,
-    file: PinnedFile,
-) -> Result<(AddonCatalogueSpec, AddonCatalogueSpec), OperationError> {
-    let (digest, resolved) = (digest::sha256(&file.bytes), file.resolved.clone());
-    let content = read_content(ctx, known, from, file)?;
-    Ok((
-        reference::to_reference(&content, &digest, resolved),
-        content,
-    ))
-}
-
-/// Returns the content of the file, and reports its warnings as findings.
-fn read_content(
-    ctx: &Context,
-    known: &AddonCatalogue,
-    from: &CatalogueFrom,
-    file: PinnedFile,
-) -> Result<AddonCatalogueSpec, OperationError> {
-    let (spec, warnings) = file::merge_content(ctx.settings().rules, known, from, file)?;
-    for warning in warnings {
-        ctx.report_finding(Finding::Index(warning));
-    }
-    Ok(spec)
 }
 
 /// Validates the catalogue as the webhook does.
@@ -232,9 +161,9 @@ fn condition_reason(error: &OperationError) -> Option<&'static str> {
         OperationError::Refused(_) | OperationError::Engine(EngineError::Denied { .. }) => {
             Some("Refused")
         }
-        OperationError::Distribution(DistributionError::TooLarge { .. }) => Some("TooLarge"),
-        OperationError::Distribution(
-            DistributionError::NoFrom { .. } | DistributionError::Copy { .. },
+        OperationError::CatalogueFile(CatalogueFileError::TooLarge { .. }) => Some("TooLarge"),
+        OperationError::CatalogueFile(
+            CatalogueFileError::NoFrom { .. } | CatalogueFileError::Copy { .. },
         )
         | OperationError::Engine(_)
         | OperationError::Connect(_)

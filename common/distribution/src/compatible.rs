@@ -12,10 +12,10 @@ use futures::stream;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::DistributionError;
 use super::push::{CataloguePushOutcome, PushedCopy};
-use crate::context::{Context, Offer};
-use crate::error::OperationError;
+use crate::error::DistributionError;
+use addons_operation::catalogue_file::CatalogueFileError;
+use addons_operation::context::{Context, Offer};
 
 /// How many clusters are handled at the same time.
 const CONCURRENT_CLUSTERS: usize = 16;
@@ -27,11 +27,11 @@ const KEY: &str = "addons.json";
 ///
 /// # Errors
 /// The catalogues or the namespaces cannot be read.
-pub async fn store(ctx: &Context) -> Result<Vec<CataloguePushOutcome>, OperationError> {
+pub async fn store(ctx: &Context) -> Result<Vec<CataloguePushOutcome>, DistributionError> {
     let catalogue = ctx.catalogue(&Offer::Catalogues).await?;
     // Keep what is stored: the entries of a catalogue that cannot be read are unknown.
     if let Some(unread) = catalogue.unread.first() {
-        return Err(DistributionError::from(unread).into());
+        return Err(CatalogueFileError::from(unread).into());
     }
     let home = ctx.home().await?;
     let uid = identity::namespace_uid(home, identity::KUBE_SYSTEM).await?;
@@ -53,16 +53,16 @@ async fn store_for_cluster(
     catalogue: &Catalogue,
     namespace: &str,
     uid: &str,
-) -> Result<CatalogueWrite, OperationError> {
+) -> Result<CatalogueWrite, DistributionError> {
     let facts = ctx.cluster_facts_for(catalogue.versions()).await?;
-    let text = compatible::list_references(catalogue, &facts).map_err(DistributionError::from)?;
+    let text = compatible::list_references(catalogue, &facts)?;
     let home = ctx.home().await?;
     let live = config_map::get(home, namespace, COMPATIBLE_ADDONS).await?;
     let holder = live.as_ref().map(|live| derived_from(&live.metadata));
     if let Some(holder) = holder.filter(|holder| *holder != Some(uid)) {
         let holder = holder.map(str::to_owned);
-        let place = format!("ConfigMap {COMPATIBLE_ADDONS}");
-        return Err(OperationError::from(DistributionError::NotOurs { holder }).with_place(place));
+        let object = format!("ConfigMap {COMPATIBLE_ADDONS}");
+        return Err(DistributionError::NotOurs { object, holder });
     }
     let wanted = ConfigMap {
         metadata: ObjectMeta {

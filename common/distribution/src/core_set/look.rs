@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_clusters::core_set::UnknownCoreSet;
-use addons_clusters::core_set::change::{CoreChange, is_guarded, is_released, list_changes};
+use addons_clusters::core_set::change::{CoreChange, list_changes};
 use addons_clusters::core_set::rollout::identity;
 use addons_engine::core_set::{self, HomeNamespace};
 use addons_engine::remote::RemoteError;
 use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
+use common::api::installation::core_guard::{is_guarded, is_released};
 use common::catalogue::CatalogueEntry;
 use common::pin;
 use common::target::{DeletedCluster, NamespaceCluster, cluster_from_labels};
 
 use super::{ClusterCore, CoreSetTexts};
-use crate::context::{Context, Offer};
-use crate::error::OperationError;
+use addons_operation::context::{Context, Offer};
+use addons_operation::error::OperationError;
 
 /// What was read of a cluster.
 #[derive(Debug)]
@@ -226,8 +227,8 @@ impl CoreSetInputs {
 fn stands_for_other(
     namespace: &str,
     labels: &BTreeMap<String, String>,
-) -> Result<bool, OperationError> {
-    let standing = cluster_from_labels(namespace, labels).map_err(RemoteError::from)?;
+) -> Result<bool, RemoteError> {
+    let standing = cluster_from_labels(namespace, labels)?;
     Ok(matches!(standing, NamespaceCluster::OtherCluster(_)))
 }
 

@@ -7,9 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 use serde_json::json;
 
-use crate::cluster::Cluster;
-use crate::config_map;
-use crate::error::EngineError;
+use addons_engine::{Cluster, EngineError, config_map};
 
 /// Key in the ConfigMap.
 const KEY: &str = "progress.json";

@@ -1,4 +1,5 @@
-//! The turn and the progress of one of several clusters: after planning, it waits until the user agreed to all plans and its wave begins.
+//! The turn of a command that runs beside others: after planning, it waits until the user agreed to all plans and its caller lets it
+//! begin. A command without a turn asks the user itself.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,65 +8,42 @@ use common::api::names::InstallationName;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::exit::Exit;
 use crate::prompt::ConfirmationError;
 
-/// Decides when a cluster may be changed.
+/// Decides when a command may begin to change something.
 #[derive(Debug)]
-pub struct ClusterTurn {
-    /// The position of the cluster in the fleet.
-    cluster: usize,
+pub struct Turn {
+    /// The number that the caller gave the command.
+    command: usize,
     yes: bool,
-    planned: UnboundedSender<PlannedCluster>,
+    planned: UnboundedSender<PlannedCommand>,
     begins: Mutex<Option<oneshot::Receiver<()>>>,
     permits: Arc<Semaphore>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-/// A cluster that was planned and waits.
+/// A command that has planned and waits.
 #[derive(Debug)]
-pub struct PlannedCluster {
-    /// The position of the cluster in the fleet.
-    pub cluster: usize,
+pub struct PlannedCommand {
+    /// The number that the caller gave the command.
+    pub command: usize,
     /// Whether there is anything to do.
     pub is_due: bool,
-    /// The installations that the command installs, upgrades or finds up to date. The next wave waits until they are ready.
+    /// The installations that the command installs, upgrades or finds up to date. Later commands may have to wait until they are ready.
     pub installations: Vec<InstallationName>,
 }
 
-/// The progress of a cluster.
-#[derive(Debug)]
-pub enum ClusterState {
-    /// It is being planned.
-    Planning,
-    /// It waits for its wave.
-    Planned(PlannedCluster),
-    /// Its wave has begun.
-    Begun(PlannedCluster),
-    /// Its command only showed what it would do.
-    Shown,
-    /// Its command ended.
-    Ended {
-        /// How it ended.
-        exit: Exit,
-        /// Whether there was anything to do.
-        was_due: bool,
-    },
-    /// Its command succeeded, but it was not ready when the next wave should begin.
-    NotReady,
-}
-
-impl ClusterTurn {
-    /// Creates the turn of a cluster, and the sender that begins it. `permits` limits how many clusters are worked on at the same time.
+impl Turn {
+    /// Creates the turn of a command, and the sender that begins it. `permits` limits how many commands run at the same time.
     pub fn new(
-        cluster: usize,
+        command: usize,
         yes: bool,
-        planned: UnboundedSender<PlannedCluster>,
+        planned: UnboundedSender<PlannedCommand>,
         permits: Arc<Semaphore>,
     ) -> (Self, oneshot::Sender<()>) {
         let (begin, begins) = oneshot::channel();
         let turn = Self {
-            cluster,
+            command,
             yes,
             planned,
             begins: Mutex::new(Some(begins)),
@@ -75,14 +53,14 @@ impl ClusterTurn {
         (turn, begin)
     }
 
-    /// Waits for a permit, which limits how many clusters are worked on at the same time.
+    /// Waits for a permit, which limits how many commands run at the same time.
     pub async fn acquire_permit(&self) {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = permit;
     }
 
-    /// Gives the permit to another cluster.
+    /// Gives the permit to another command.
     pub fn release_permit(&self) {
         self.permit
             .lock()
@@ -90,19 +68,19 @@ impl ClusterTurn {
             .take();
     }
 
-    /// Waits until the user agreed to the plan and the wave of this cluster begins.
+    /// Waits until the user agreed to the plan and the caller lets the command begin.
     ///
     /// # Errors
-    /// The wave does not begin, or this is a second plan and the user wants to confirm it.
+    /// The caller does not let it begin, or this is a second plan and the user wants to confirm it.
     pub async fn wait_for_turn(&self, plan: &Plan) -> Result<(), ConfirmationError> {
         self.wait(!plan.is_empty(), remaining_installations(plan))
             .await
     }
 
-    /// Waits like [`ClusterTurn::wait_for_turn`] if nothing is due. The next wave waits until these installations are ready.
+    /// Waits like [`Turn::wait_for_turn`] if nothing is due. Later commands may have to wait until these installations are ready.
     ///
     /// # Errors
-    /// The wave does not begin.
+    /// The caller does not let it begin.
     pub async fn wait_unchanged(
         &self,
         installations: Vec<InstallationName>,
@@ -128,26 +106,15 @@ impl ClusterTurn {
             };
         };
         self.release_permit();
-        // The rollout may have ended already. Then no turn begins.
-        let _ = self.planned.send(PlannedCluster {
-            cluster: self.cluster,
+        // The caller may have ended already. Then no turn begins.
+        let _ = self.planned.send(PlannedCommand {
+            command: self.command,
             is_due,
             installations,
         });
         begins.await.map_err(|_| ConfirmationError::No)?;
         self.acquire_permit().await;
         Ok(())
-    }
-}
-
-impl ClusterState {
-    /// The exit code of this state.
-    pub fn exit_code(&self) -> Exit {
-        match self {
-            Self::Ended { exit, .. } => *exit,
-            Self::NotReady => Exit::TimedOut,
-            Self::Planning | Self::Shown | Self::Planned(_) | Self::Begun(_) => Exit::Done,
-        }
     }
 }
 

@@ -5,15 +5,15 @@ use addons_admission::rules::installation::guards;
 use addons_admission::rules::namespace;
 use addons_admission::verdict::{AdmissionProblem, Verdict};
 use addons_admission::{AdmissionFacts, AdmissionSettings};
-use addons_clusters::core_set::change::released_record;
 use addons_engine::{core_set, record};
 use common::api::installation::AddonInstallation;
+use common::api::installation::core_guard::released_record;
 use common::api::names::{ANNOTATION_CLUSTER_DELETING, InstallationName, MARKED};
 
-use crate::context::Context;
-use crate::error::OperationError;
-use crate::records::name_of;
-use crate::verdict::conclude;
+use addons_operation::context::Context;
+use addons_operation::error::OperationError;
+use addons_operation::records::name_of;
+use addons_operation::verdict::conclude;
 
 /// Marks a core installation as released, so that it may be uninstalled. Returns whether the mark is new.
 ///

@@ -10,15 +10,16 @@ use addons_engine::catalogues::{self, CatalogueWrite};
 use addons_engine::{Cluster, EngineError, identity, local};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
 use common::api::names::LABEL_DERIVED_FROM;
-use common::catalogue::{derived_from, merged, offers_entries, size};
+use common::catalogue::{derived_from, merged, offers_entries};
 use futures::StreamExt as _;
 use futures::stream;
 use std::sync::Arc;
 
-use super::DistributionError;
 use super::targets::PushTarget;
-use crate::context::Context;
-use crate::error::{OperationError, within};
+use crate::error::DistributionError;
+use addons_operation::catalogue_file::{CatalogueFileError, check_size};
+use addons_operation::context::Context;
+use addons_operation::error::within;
 
 /// How many clusters are written at the same time.
 const CONCURRENT_CLUSTERS: usize = 16;
@@ -36,7 +37,7 @@ pub struct PushedCopy {
 ///
 /// # Errors
 /// Catalogues have the same entries; a copy does not fit into an object; there is no catalogue; those of the requests.
-pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError> {
+pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, DistributionError> {
     let namespace = ctx.settings().system_namespace.clone();
     let all = ctx.catalogues().await?;
     let settings = AdmissionSettings {
@@ -53,10 +54,10 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
         .find_map(|source| Some((source, source.spec.unreadable.as_ref()?)))
     {
         let name = source.metadata.name.clone().unwrap_or_default();
-        return Err(DistributionError::unreadable(name, unreadable).into());
+        return Err(CatalogueFileError::unreadable(name, unreadable).into());
     }
     if sources.is_empty() {
-        return Err(DistributionError::NoSources.into());
+        return Err(DistributionError::NoSources);
     }
     let facts = AdmissionFacts {
         catalogues: all.iter().map(|it| Arc::new(it.clone().into())).collect(),
@@ -70,7 +71,7 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
     });
     let lost: Vec<String> = lost.collect();
     if !lost.is_empty() {
-        return Err(DistributionError::HeldTwice { lost }.into());
+        return Err(DistributionError::HeldTwice { lost });
     }
     let uid = identity::namespace_uid(ctx.home().await?, identity::KUBE_SYSTEM).await?;
     let copy = |name: &str, spec| {
@@ -85,11 +86,8 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
     let mut copies = Vec::new();
     for class in [CatalogueClass::Custom, CatalogueClass::Core] {
         let name = merged::name(class);
-        let spec = merged::merge(&whole, class).map_err(DistributionError::from)?;
-        size::check(&spec).map_err(|error| DistributionError::TooLarge {
-            name: name.to_owned(),
-            error,
-        })?;
+        let spec = merged::merge(&whole, class)?;
+        check_size(name, &spec)?;
         copies.push(copy(name, spec));
     }
     for source in references {
@@ -101,7 +99,7 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
 }
 
 /// The result for one cluster, with the name of the target.
-pub type CataloguePushOutcome = (String, Result<Vec<PushedCopy>, OperationError>);
+pub type CataloguePushOutcome = (String, Result<Vec<PushedCopy>, DistributionError>);
 
 /// Pushes copies to several clusters, and returns the result for each in their order. A cluster that fails or is slow does not hold up the
 /// others.
@@ -127,7 +125,7 @@ pub async fn push_all(
 async fn push(
     cluster: &Cluster,
     copies: &[AddonCatalogue],
-) -> Result<Vec<PushedCopy>, OperationError> {
+) -> Result<Vec<PushedCopy>, DistributionError> {
     let place = |copy: &AddonCatalogue| {
         let name = copy.metadata.name.as_deref().unwrap_or_default();
         format!("catalogue {name}")
@@ -140,7 +138,7 @@ async fn push(
     let there = within(catalogues::list(cluster, namespace).await, || place(first))?;
     let mut pushed = Vec::new();
     for copy in copies.iter().chain(&empty_orphaned_copies(copies, &there)) {
-        let written = within(put_copy(cluster, copy, &there).await, || place(copy))?;
+        let written = put_copy(cluster, copy, &there, place(copy)).await?;
         if let Some(written) = written {
             let name = copy.metadata.name.clone().unwrap_or_default();
             pushed.push(PushedCopy { name, written });
@@ -175,8 +173,8 @@ async fn put_copy(
     cluster: &Cluster,
     copy: &AddonCatalogue,
     there: &[AddonCatalogue],
-) -> Result<Option<CatalogueWrite>, OperationError> {
-    let namespace = copy.metadata.namespace.as_deref().unwrap_or_default();
+    object: String,
+) -> Result<Option<CatalogueWrite>, DistributionError> {
     let live = there
         .iter()
         .find(|it| it.metadata.name == copy.metadata.name);
@@ -184,18 +182,27 @@ async fn put_copy(
         None if copy.spec.addons.is_empty() => return Ok(None),
         Some(live) if derived_from(&live.metadata) != derived_from(&copy.metadata) => {
             return Err(DistributionError::NotOurs {
+                object,
                 holder: derived_from(&live.metadata).map(str::to_owned),
-            }
-            .into());
+            });
         }
         Some(live) if live.spec == copy.spec => return Ok(Some(CatalogueWrite::Unchanged)),
         _ => {}
     }
+    Ok(Some(within(write_copy(cluster, copy).await, || object)?))
+}
+
+/// Writes a copy, and creates its namespace if it is missing.
+async fn write_copy(
+    cluster: &Cluster,
+    copy: &AddonCatalogue,
+) -> Result<CatalogueWrite, EngineError> {
+    let namespace = copy.metadata.namespace.as_deref().unwrap_or_default();
     match catalogues::put(cluster, copy).await {
         Err(EngineError::Api { code: 404, .. }) => {
             local::ensure(cluster, namespace).await?;
-            Ok(Some(catalogues::put(cluster, copy).await?))
+            catalogues::put(cluster, copy).await
         }
-        other => Ok(Some(other?)),
+        other => other,
     }
 }

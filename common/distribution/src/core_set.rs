@@ -1,6 +1,7 @@
 //! The core set of a cluster, from its ConfigMaps and facts, and the records that it asks for (semantics 14.4).
 
 pub mod look;
+pub mod progress;
 pub mod release;
 pub mod restore;
 
@@ -25,12 +26,12 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::choose::choose;
-use crate::context::Context;
-use crate::error::OperationError;
-use crate::resolve::Resolver;
-use crate::resolved::Resolved;
-use crate::verdict;
+use addons_operation::choose::choose;
+use addons_operation::context::Context;
+use addons_operation::error::OperationError;
+use addons_operation::resolve::Resolver;
+use addons_operation::resolved::Resolved;
+use addons_operation::verdict;
 
 /// The time limit for evaluating the conditions of all rules.
 const EVALUATION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -166,53 +167,51 @@ async fn evaluate_rules(
     }
 }
 
-impl Resolver<'_> {
-    /// Returns the record that a listed add-on asks for, with the defaults of a new one.
-    ///
-    /// # Errors
-    /// No catalogue has the add-on in this version, or no version of it fits the cluster.
-    pub async fn core_record(
-        &self,
-        name: &InstallationName,
-        addon: &CoreAddon,
-    ) -> Result<AddonInstallation, OperationError> {
-        let mut resolved = self.resolve_core(name, addon).await?;
-        verdict::fill_in_defaults(&mut resolved, &self.facts)?;
-        Ok(resolved.wanted)
-    }
+/// Returns the record that a listed add-on asks for, with the defaults of a new one.
+///
+/// # Errors
+/// No catalogue has the add-on in this version, or no version of it fits the cluster.
+pub async fn core_record(
+    resolver: &Resolver<'_>,
+    name: &InstallationName,
+    addon: &CoreAddon,
+) -> Result<AddonInstallation, OperationError> {
+    let mut resolved = resolve_core(resolver, name, addon).await?;
+    verdict::fill_in_defaults(&mut resolved, &resolver.facts)?;
+    Ok(resolved.wanted)
+}
 
-    /// As [`Resolver::core_record`], before defaults are filled in.
-    async fn resolve_core(
-        &self,
-        name: &InstallationName,
-        addon: &CoreAddon,
-    ) -> Result<Resolved, OperationError> {
-        let catalogue = self.ctx.catalogue(&self.offer).await?;
-        let request = EntryRequest {
-            addon: &addon.name,
-            version: addon.version.as_deref(),
-            id: None,
-            catalogue: addon.catalogue.as_deref(),
-        };
-        let rules = self.ctx.settings().rules;
-        let guarded = content::select_guarded(&catalogue, &addon.name, addon.digest.as_deref());
-        let chosen = choose(&guarded, &request, &self.facts.cluster, rules);
-        let (entry, selection) = chosen.map_err(|error| {
-            // The error names an entry that other catalogues have, so that it can be listed.
-            match choose(&catalogue, &request, &self.facts.cluster, rules) {
-                Ok((entry, _)) => OperationError::from(ContentError::unguarded(&entry)),
-                Err(_) => error.into(),
-            }
-        })?;
-        let mut resolved = Resolved::new(name.clone(), None, entry, selection.rules);
-        resolved.pin();
-        let spec = &mut resolved.wanted.spec;
-        spec.core_addon = true;
-        spec.reconcile = ReconcilePolicy::Ensure;
-        spec.values = addon.values.clone().map(Value::Object);
-        resolved.accept_content()?;
-        Ok(resolved)
-    }
+/// As [`core_record`], before defaults are filled in.
+async fn resolve_core(
+    resolver: &Resolver<'_>,
+    name: &InstallationName,
+    addon: &CoreAddon,
+) -> Result<Resolved, OperationError> {
+    let catalogue = resolver.ctx.catalogue(&resolver.offer).await?;
+    let request = EntryRequest {
+        addon: &addon.name,
+        version: addon.version.as_deref(),
+        id: None,
+        catalogue: addon.catalogue.as_deref(),
+    };
+    let rules = resolver.ctx.settings().rules;
+    let guarded = content::select_guarded(&catalogue, &addon.name, addon.digest.as_deref());
+    let chosen = choose(&guarded, &request, &resolver.facts.cluster, rules);
+    let (entry, selection) = chosen.map_err(|error| {
+        // The error names an entry that other catalogues have, so that it can be listed.
+        match choose(&catalogue, &request, &resolver.facts.cluster, rules) {
+            Ok((entry, _)) => OperationError::from(ContentError::unguarded(&entry)),
+            Err(_) => error.into(),
+        }
+    })?;
+    let mut resolved = Resolved::new(name.clone(), None, entry, selection.rules);
+    resolved.pin();
+    let spec = &mut resolved.wanted.spec;
+    spec.core_addon = true;
+    spec.reconcile = ReconcilePolicy::Ensure;
+    spec.values = addon.values.clone().map(Value::Object);
+    resolved.accept_content()?;
+    Ok(resolved)
 }
 
 #[cfg(test)]

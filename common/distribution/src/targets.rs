@@ -5,16 +5,16 @@ use std::sync::Arc;
 use addons_engine::{Cluster, local, remote};
 use common::target::NamespaceCluster;
 
-use super::DistributionError;
-use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::DistributionError;
+use addons_operation::Context;
+use addons_operation::OperationError;
 
 /// A cluster, and the name by which it is reported.
 pub struct PushTarget {
     /// The name of its namespace here, or of a kubeconfig context.
     pub name: String,
     /// The connection, over which no request was sent yet.
-    pub cluster: Result<Arc<Cluster>, OperationError>,
+    pub cluster: Result<Arc<Cluster>, DistributionError>,
 }
 
 /// Returns the clusters of the namespaces that a label selector matches, by name.
@@ -24,12 +24,12 @@ pub struct PushTarget {
 pub async fn select_targets(
     ctx: &Context,
     selector: &str,
-) -> Result<Vec<PushTarget>, OperationError> {
+) -> Result<Vec<PushTarget>, DistributionError> {
     let home = ctx.shared_home().await?;
     let names = local::list_selected(home, selector).await?;
     if names.is_empty() {
         let selector = selector.to_owned();
-        return Err(DistributionError::NoTargets { selector }.into());
+        return Err(DistributionError::NoTargets { selector });
     }
     let mut targets = Vec::new();
     for name in names {
@@ -39,14 +39,19 @@ pub async fn select_targets(
     Ok(targets)
 }
 
-async fn connect(home: &Arc<Cluster>, namespace: &str) -> Result<Arc<Cluster>, OperationError> {
-    match remote::read_standing(home, namespace).await? {
+async fn connect(home: &Arc<Cluster>, namespace: &str) -> Result<Arc<Cluster>, DistributionError> {
+    match remote::read_standing(home, namespace)
+        .await
+        .map_err(OperationError::from)?
+    {
         NamespaceCluster::ThisCluster => Ok(Arc::clone(home)),
         NamespaceCluster::NoCluster | NamespaceCluster::NoNamespace => {
-            Err(DistributionError::NoCluster.into())
+            Err(DistributionError::NoCluster)
         }
         NamespaceCluster::OtherCluster(location) => {
-            let cluster = remote::connect_alone(home, namespace, &location).await?;
+            let cluster = remote::connect_alone(home, namespace, &location)
+                .await
+                .map_err(OperationError::from)?;
             Ok(Arc::new(cluster))
         }
     }
