@@ -16,6 +16,7 @@ use common::api::names::InstallationName;
 use common::catalogue::CatalogueEntry;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::parse::{ManifestOptions, parse};
+use common::text::list_first;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -23,7 +24,6 @@ use crate::error::{AdoptError, ConfiguredRelease, OperationError};
 use crate::plan::PlannedInstallation;
 use crate::release;
 use crate::resolved::Resolved;
-use crate::text::list_first;
 
 /// How many objects a warning names.
 const MAX_NAMED_OBJECTS: usize = 3;

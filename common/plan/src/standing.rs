@@ -22,6 +22,7 @@ use common::api::conditions::{
 use common::api::installation::{AddonInstallation, InstallationPhase, Installed};
 use common::catalogue::{Catalogue, orphan};
 use common::pin::OtherCluster;
+use common::text::and_more;
 
 use failed::FailedOperation;
 use object::{ObjectHealth, affects_standing};
@@ -267,10 +268,7 @@ fn lost_standing(record: &AddonInstallation, offered: &OfferedCatalogues<'_>) ->
 
 /// Describes the first object with a problem: `Deployment web 1/2 ready (ImagePullBackOff) and 2 more`.
 fn describe_trouble(trouble: &ObjectHealth, more: usize) -> String {
-    let more = match more {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let more = and_more(more);
     let blocker = trouble.blocker.as_ref();
     let why = blocker.map_or_else(String::new, |blocker| format!(" ({})", blocker.reason));
     let (key, message) = (&trouble.key, trouble.message());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
+use common::text::list_first;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -179,14 +180,9 @@ fn explain_no_records(known: &Records, namespace: &str) -> Option<String> {
     if places.is_empty() || places.contains(namespace) {
         return None;
     }
-    let more = match places.len().saturating_sub(MAX_NAMESPACES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let places: Vec<String> = places.into_iter().take(MAX_NAMESPACES).collect();
     Some(format!(
-        "namespace {namespace} has no installations; -n names the namespace of their records, and those are in {}{more}",
-        places.join(", ")
+        "namespace {namespace} has no installations; -n names the namespace of their records, and those are in {}",
+        list_first(places, MAX_NAMESPACES)
     ))
 }
 

@@ -6,8 +6,7 @@ use addons_sources::signature::{SignatureError, SignerError};
 use common::api::installation::HelmRelease;
 use common::api::names::{InstallationName, SYSTEM_NAMESPACE};
 use common::right::Right;
-
-use crate::text::list_first;
+use common::text::list_first;
 
 /// How many values of a release an error names.
 const LISTED: usize = 8;
