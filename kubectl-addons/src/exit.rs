@@ -69,7 +69,11 @@ impl Exit {
     }
 
     fn from_kind(kind: ErrorKind) -> Option<Self> {
-        kind.category.map(|category| match category {
+        kind.category.map(Self::from_category)
+    }
+
+    fn from_category(category: Category) -> Self {
+        match category {
             Category::Failed => Self::Failed,
             Category::Usage => Self::Usage,
             Category::TimedOut => Self::TimedOut,
@@ -77,16 +81,12 @@ impl Exit {
             Category::DoesNotFit => Self::DoesNotFit,
             Category::Denied => Self::Denied,
             Category::Interrupted => Self::Interrupted,
-        })
+        }
     }
 
     /// Returns the code of a refusal, or of an object that failed.
     pub fn from_cause(cause: FailureCause) -> Self {
-        match cause {
-            FailureCause::Denied => Self::Denied,
-            FailureCause::Conflict => Self::Conflict,
-            FailureCause::Other => Self::Failed,
-        }
+        Self::from_category(cause.into())
     }
 }
 
