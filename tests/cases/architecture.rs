@@ -1,5 +1,6 @@
 //! The layers of the workspace, as cargo sees them: who may depend on whom.
 
+mod advice;
 mod entrance;
 mod files;
 mod graph;
