@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::Verb;
 use crate::continuation::Continuation;
@@ -39,7 +40,7 @@ pub struct Standing {
 }
 
 /// The states of an installation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum StandingState {
     /// Nothing needs attention.
     Ready,
@@ -231,8 +232,7 @@ fn pending_standing(record: &AddonInstallation, why: &str) -> Standing {
         id: reference.id.clone().unwrap_or_default(),
         ..Installed::default()
     };
-    let verb = Verb::Upgrade.as_recorded();
-    let next = Continuation::from_record(record, verb, Some(&target));
+    let next = Continuation::from_record(record, &Verb::Upgrade.into(), Some(&target));
     StandingState::Pending.because(why).continued_by(next)
 }
 

@@ -6,6 +6,7 @@ mod newer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use addons_plan::standing::StandingState;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::text::list_first;
@@ -50,7 +51,7 @@ struct InstallationRow {
     /// Phase and message in one text.
     status: String,
     /// The phase alone.
-    phase: String,
+    phase: StandingState,
     /// The message, or empty.
     message: String,
     /// The command that continues an operation that failed or was interrupted.
@@ -271,7 +272,7 @@ async fn installation_rows(
             health::installation_state(session.ctx(), record, &troubles, offered.as_ref()).await?;
         rows.push(InstallationRow {
             cluster: None,
-            phase: state.standing.state.to_string(),
+            phase: state.standing.state,
             status: state.to_string(),
             message: state.standing.message,
             way_on: state.continue_command,

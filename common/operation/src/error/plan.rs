@@ -3,6 +3,7 @@
 use addons_engine::webhooks::WEBHOOK;
 use addons_plan::found::ForeignInstall;
 use addons_sources::signature::{SignatureError, SignerError};
+use common::api::catalogue::HelmMode;
 use common::api::installation::HelmRelease;
 use common::api::names::{InstallationName, SYSTEM_NAMESPACE};
 use common::right::Right;
@@ -173,7 +174,7 @@ pub enum ModeError {
         /// The installation.
         name: String,
         /// The mode of the catalogue.
-        mode: &'static str,
+        mode: HelmMode,
     },
 }
 
