@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::cli::{Listing, OutputFormat};
 use crate::exit::{self, Exit};
-use crate::words::{hint, typed};
+use crate::words::{ending, typed};
 
 pub use text::{escape_text, pad_text};
 
@@ -135,7 +135,7 @@ pub fn warn(text: &str) {
 
 /// Formats `WHAT: CAUSE: CAUSE`, with the flag that overrides a protection.
 pub fn describe_chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let text = with_causes(error) + hint::sentence_end(error);
+    let text = with_causes(error) + ending::sentence_end(error);
     text::replace_causes(&text)
 }
 

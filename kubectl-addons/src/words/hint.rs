@@ -56,15 +56,6 @@ pub fn hint_lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     lines.unwrap_or_default()
 }
 
-/// Returns the flag that overrides a protection, as the end of the sentence of its error. Empty for all other errors.
-pub fn sentence_end(error: &(dyn std::error::Error + 'static)) -> &'static str {
-    let mut causes = causes(error).filter_map(|cause| cause.downcast_ref::<OperationError>());
-    match causes.next().map(OperationError::root) {
-        Some(OperationError::InGit(_)) => ", or use --force",
-        _ => "",
-    }
-}
-
 /// Returns the command that restores edited or deleted objects.
 pub fn restore_command(record: &AddonInstallation) -> String {
     continued::command(&Continuation::for_restore(record), &name_of(record))
