@@ -7,6 +7,7 @@ pub mod names;
 pub mod policy;
 pub mod rules;
 mod stored;
+pub mod verb;
 
 #[cfg(any(test, feature = "test-util"))]
 pub mod fixtures;

@@ -103,8 +103,8 @@ pub enum PrintedEvent<'a> {
         field: &'a str,
         /// The other manager.
         manager: &'a str,
-        /// `taken` or `left`.
-        settlement: &'static str,
+        /// Who has the field now.
+        settlement: PrintedSettlement,
     },
     /// The operation waits for an object.
     Waiting {
@@ -199,6 +199,16 @@ pub enum PrintedEvent<'a> {
         /// The exit code of the command.
         exit_code: u8,
     },
+}
+
+/// How a conflict about a field of another manager was resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PrintedSettlement {
+    /// The field has our value.
+    Taken,
+    /// The other manager keeps the field.
+    Left,
 }
 
 /// An installed version, as the catalogue names it.

@@ -77,11 +77,7 @@ impl Exit {
 
     /// Returns the code of a refusal, or of an object that failed.
     pub fn from_cause(cause: FailureCause) -> Self {
-        match cause {
-            FailureCause::Denied => Self::Denied,
-            FailureCause::Conflict => Self::Conflict,
-            FailureCause::Other => Self::Failed,
-        }
+        Self::from_category(cause.into())
     }
 }
 

@@ -48,6 +48,7 @@ const SHUTDOWN: Duration = Duration::from_secs(2);
 #[must_use]
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    words::typed::remember(&args);
     if args.get(1).is_some_and(|first| first == jail::ARGUMENT) {
         let served = jail::serve(std::io::stdin().lock(), std::io::stdout().lock());
         return served.map_or_else(

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::cli::{Listing, OutputFormat};
 use crate::exit::{self, Exit};
-use crate::words::typed;
+use crate::words::{ending, typed};
 
 pub use text::{escape_text, pad_text};
 
@@ -133,9 +133,10 @@ pub fn warn(text: &str) {
     note(&format!("warning: {text}"));
 }
 
-/// Formats `WHAT: CAUSE: CAUSE`.
+/// Formats `WHAT: CAUSE: CAUSE`, with the flag that overrides a protection.
 pub fn describe_chain(error: &(dyn std::error::Error + 'static)) -> String {
-    text::replace_causes(&with_causes(error))
+    let text = with_causes(error) + ending::sentence_end(error);
+    text::replace_causes(&text)
 }
 
 /// Prints a message of clap. Help and version are data; mistakes end with 2.

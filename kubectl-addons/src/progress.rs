@@ -13,6 +13,7 @@ use addons_engine::Event;
 use addons_plan::InstallationPlan;
 use addons_plan::changes::RefusalRemedy;
 use common::manifest::key::ObjectKey;
+use common::text::and_more;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use installations::InstallationLines;
 use objects::ObjectLines;
@@ -68,10 +69,7 @@ impl ProgressDisplay {
         }
         for (message, keys) in &self.warnings {
             if let [first, others @ ..] = keys.as_slice() {
-                let others = match others.len() {
-                    0 => String::new(),
-                    others => format!(" and {others} more"),
-                };
+                let others = and_more(others.len());
                 self.screen
                     .line(&format!("warning: {first}{others}: {message}"));
             }

@@ -6,6 +6,7 @@ pub mod core;
 pub mod distribution;
 pub mod doctor;
 pub mod dry_run;
+pub mod ending;
 pub mod finding;
 pub mod fleet;
 pub mod form;

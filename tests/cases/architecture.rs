@@ -1,5 +1,7 @@
 //! The layers of the workspace, as cargo sees them: who may depend on whom.
 
+mod advice;
+mod closed_sets;
 mod entrance;
 mod files;
 mod graph;

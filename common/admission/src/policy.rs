@@ -11,6 +11,7 @@ use common::api::installation::{AddonInstallation, AddonRef};
 use common::api::names::ANNOTATION_WRITTEN_BY;
 use common::api::policy::{AddonPolicy, AllowedContent, Installers, PolicyAction};
 use common::catalogue::{CatalogueEntry, Origin};
+use common::text::list_first;
 
 /// The most allowed values that a message lists.
 const MAX_LISTED: usize = 8;
@@ -159,7 +160,7 @@ fn check_catalogue(
         field,
         format!(
             "{found} {place}; choose from {}",
-            join_values(&allowed.catalogues)
+            list_first(&allowed.catalogues, MAX_LISTED)
         ),
     ))
 }
@@ -180,7 +181,7 @@ fn check_source_hosts(
     let place = not_allowed_by(policy, "spec.allowed.sourceHosts");
     let fix = format!(
         "choose a version from {}",
-        join_values(&allowed.source_hosts)
+        list_first(&allowed.source_hosts, MAX_LISTED)
     );
     let problems = source::list_reads(candidate)
         .into_iter()
@@ -232,7 +233,7 @@ fn check_support_class(
         "spec.addonRef.name",
         format!(
             "{found} {place}; choose an add-on of class {}",
-            join_values(&classes)
+            list_first(&classes, MAX_LISTED)
         ),
     ))
 }
@@ -257,7 +258,7 @@ fn check_image_registries(
     let place = not_allowed_by(policy, "spec.allowed.imageRegistries");
     let fix = format!(
         "set spec.registry or values so that it comes from {}",
-        join_values(&allowed.image_registries)
+        list_first(&allowed.image_registries, MAX_LISTED)
     );
     let named = foreign
         .iter()
@@ -335,22 +336,12 @@ fn policy_name(policy: &AddonPolicy) -> &str {
     policy.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// Joins the values, at most `MAX_LISTED` of them.
-fn join_values(values: &[String]) -> String {
-    let shown = values.iter().take(MAX_LISTED).map(String::as_str);
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    match values.len().saturating_sub(MAX_LISTED) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
-
 /// Returns the words for who may install, in a denial. The webhook replaces a policy that it cannot read with one that names no one.
 fn describe_installers(who: &[String]) -> String {
     if who.is_empty() {
         return "an administrator: the policy cannot be read".to_owned();
     }
-    join_values(who)
+    list_first(who, MAX_LISTED)
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ async fn lock_with_spec(
         }
         // The clock is read again, because the last request may have been slow.
         let operation = lock::new_operation(
-            plan.verb.as_recorded(),
+            plan.verb,
             &options.holder,
             plan.to.clone(),
             cluster.home().now(),

@@ -271,12 +271,29 @@ impl EngineError {
         }
     }
 
-    /// Returns the category of a refusal.
-    pub(super) fn cause(&self) -> FailureCause {
+    /// Returns the category, which decides the exit code: of this error, and of an object that failed because of it.
+    #[must_use]
+    pub fn cause(&self) -> FailureCause {
         match self {
             Self::Denied { .. } => FailureCause::Denied,
-            Self::Conflict { .. } => FailureCause::Conflict,
-            _ => FailureCause::Other,
+            Self::Locked { .. }
+            | Self::Stale { .. }
+            | Self::Record(_)
+            | Self::Conflict { .. }
+            | Self::FieldConflict { .. }
+            | Self::Api { code: 409, .. } => FailureCause::Conflict,
+            Self::Unreachable { .. }
+            | Self::Unauthorized { .. }
+            | Self::Forbidden { .. }
+            | Self::NotInitialised
+            | Self::Impersonating
+            | Self::Immutable { .. }
+            | Self::Unchangeable { .. }
+            | Self::OwnWebhook { .. }
+            | Self::Invalid { .. }
+            | Self::Unserved { .. }
+            | Self::Api { .. }
+            | Self::TooLarge { .. } => FailureCause::Other,
         }
     }
 

@@ -14,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
+use addons_plan::Verb;
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, OperationRecord};
 use common::api::names::InstallationName;
 
@@ -410,14 +411,14 @@ fn stored_status(record: &AddonInstallation) -> Option<serde_json::Value> {
 
 /// Returns a new operation of this client.
 pub(super) fn new_operation(
-    verb: &str,
+    verb: Verb,
     holder: &str,
     target: Option<common::api::installation::Installed>,
     now: Timestamp,
 ) -> OperationRecord {
     OperationRecord {
         id: random::hex_id(),
-        verb: verb.to_owned(),
+        verb: verb.into(),
         holder: holder.to_owned(),
         started_at: Time(now),
         renewed_at: Time(now),

@@ -345,7 +345,7 @@ mod tests {
         let mut status = AddonInstallationStatus {
             operation: Some(OperationRecord {
                 id: "0".to_owned(),
-                verb: "upgrade".to_owned(),
+                verb: "upgrade".into(),
                 holder: "ann".to_owned(),
                 started_at: Time(at(0)),
                 renewed_at: Time(at(0)),

@@ -12,6 +12,7 @@ use addons_plan::{InstallationPlan, Verb};
 use common::api::conditions::{self, Condition};
 use common::api::installation::{
     AddonInstallationStatus, CreatedNamespace, FormerRecord, HistoryEntry, InstallationPhase,
+    RecordedOutcome,
 };
 use common::manifest::key::ObjectKey;
 use common::pin;
@@ -196,13 +197,13 @@ pub(super) fn end_status(
                     new_condition(conditions::DRIFTED, "False", "Applied", String::new(), now);
                 conditions::set(&mut status.conditions, restored);
             }
-            ((ready, "False"), HistoryEntry::DONE.to_owned())
+            ((ready, "False"), RecordedOutcome::Done)
         }
         OperationEnding::Failed { reason, message } => {
             status.phase = Some(InstallationPhase::Failed);
             (
                 (("False", *reason, message.clone()), "True"),
-                message.clone(),
+                RecordedOutcome::Failed(message.clone()),
             )
         }
     };
@@ -217,7 +218,7 @@ pub(super) fn end_status(
         conditions::set(&mut status.conditions, new);
     }
     let revision = HistoryEntry {
-        verb: plan.verb.as_recorded().to_owned(),
+        verb: plan.verb.into(),
         installed: installed.unwrap_or_default(),
         outcome,
     };

@@ -26,17 +26,18 @@ use crate::attempts::{Attempts, BegunAttempt};
 use crate::compatibility;
 use crate::rights::Rights;
 
-/// The functions that write the texts of conditions and Events.
+/// What a condition or an Event of an installation says. The caller turns it into a line of text, because a way out is a command of the
+/// caller's program.
 #[derive(Clone, Copy, Debug)]
-pub struct ReconcileTexts {
-    /// An error and its fix, as one line of text.
-    pub error: fn(&InstallationName, &OperationError) -> String,
-    /// Why an index cannot be read here, and the command that a person can run instead, as one line of text.
-    pub elsewhere: fn(&AddonInstallation, &OperationError) -> String,
-    /// The result of an operation, as one line of text.
-    pub report: fn(&Plan, &Report) -> String,
-    /// How a person releases a core installation, as one line of text.
-    pub release: fn(&InstallationName) -> String,
+pub enum ReconcileMessage<'a> {
+    /// The installation failed, and how to fix that.
+    Failed(&'a InstallationName, &'a OperationError),
+    /// The index of the record cannot be read here, and how a person reconciles it elsewhere.
+    Elsewhere(&'a AddonInstallation, &'a OperationError),
+    /// The plan was executed, with this result.
+    Executed(&'a Plan, &'a Report),
+    /// The core installation waits until a person releases it.
+    WaitsForRelease(&'a InstallationName),
 }
 
 /// How installations are reconciled.
@@ -48,8 +49,8 @@ pub struct ReconcileOptions {
     pub repair: bool,
     /// Whether live objects are not read if nothing is due.
     pub only_due: bool,
-    /// The texts of conditions and Events.
-    pub words: ReconcileTexts,
+    /// Describes a message as one line of text, for conditions and Events.
+    pub describe: fn(ReconcileMessage<'_>) -> String,
     /// Whether Events are published.
     pub events: bool,
     /// Whether records get our finalizer, because this process will finish their deletion (semantics 15).
@@ -141,7 +142,8 @@ pub async fn reconcile(
     how.attempts.end(&name_of(record));
     let outcome = attempted.unwrap_or_else(|error| {
         if is_managed_elsewhere(&error) {
-            ReconcileOutcome::Elsewhere(shorten_message((how.words.elsewhere)(record, &error)))
+            let message = ReconcileMessage::Elsewhere(record, &error);
+            ReconcileOutcome::Elsewhere(shorten_message((how.describe)(message)))
         } else if is_guarded(record) && has_changed_content(&error) {
             ReconcileOutcome::Waits
         } else {
@@ -358,7 +360,7 @@ pub(crate) async fn write_outcome(
 ) -> Result<(), OperationError> {
     let cluster = ctx.home().await?;
     let stalls = async |error: &OperationError| {
-        let words = (how.words.error)(&name_of(record), error);
+        let words = (how.describe)(ReconcileMessage::Failed(&name_of(record), error));
         let standing = to_state(error, words);
         let is_new = record_state(cluster, record, &standing).await?;
         Ok::<_, OperationError>(standing.into_event().filter(|_| is_new))
@@ -396,7 +398,7 @@ pub(crate) async fn write_outcome(
                 "ReconcileFailed"
             })
             .to_owned(),
-            note: (how.words.report)(plan, report),
+            note: (how.describe)(ReconcileMessage::Executed(plan, report)),
         }),
         _ => {
             attempt_mark::end(cluster, record).await?;

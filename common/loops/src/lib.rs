@@ -21,7 +21,7 @@
 //! | `rights` | whose rights are used |
 //!
 //! Nothing here decides what is due or writes objects: the operations of `addons-operation` do that. Nothing here prints: the caller
-//! provides the texts ([`installation::ReconcileTexts`]) and receives an [`ReconcileOutcome`] for each installation.
+//! turns each [`ReconcileMessage`] into the text of a condition or an Event, and receives a [`ReconcileOutcome`] for each installation.
 
 pub mod attempts;
 mod compatibility;
@@ -45,7 +45,7 @@ mod there;
 mod tracked;
 
 pub use attempts::Attempts;
-pub use installation::{ReconcileOptions, ReconcileOutcome};
+pub use installation::{ReconcileMessage, ReconcileOptions, ReconcileOutcome};
 pub use metrics::LoopMetrics;
 pub use pass::pass;
 pub use reconciler::{LoopEvent, Reconciler};

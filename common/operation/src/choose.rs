@@ -7,10 +7,9 @@ use common::catalogue::{
     Catalogue, CatalogueEntry, LostEntry, Origin, describe_lost_entry, version_label,
 };
 use common::nearest::nearest;
+use common::text::list_first;
 
 use addons_versions::tolerant;
-
-use crate::text::list_first;
 
 /// How many versions an error lists.
 const MAX_LISTED: usize = 5;

@@ -207,7 +207,7 @@ mod tests {
             ("release", record(srv, None), "adopt --release web -n shop"),
             ("unheard-of", record(None, None), "upgrade web -n shop"),
         ] {
-            let next = Continuation::from_record(&record, verb, Some(&target));
+            let next = Continuation::from_record(&record, &verb.into(), Some(&target));
             let installation = InstallationName {
                 namespace: "shop".to_owned(),
                 name: "web".to_owned(),

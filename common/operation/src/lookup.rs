@@ -13,13 +13,13 @@ use common::api::installation::ObjectState;
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
+use common::text::list_first;
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc};
 
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::resolved::Resolved;
-use crate::text::list_first;
 
 /// How many objects the renderings of one chart may read.
 const MAX_OBJECTS: usize = 500;

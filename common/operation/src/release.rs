@@ -6,6 +6,7 @@ use addons_engine::{FailureCause, OutsideFailure, OwnedOutside};
 use addons_helm::release::{ReleaseClient, ReleaseRequest, ReleaseStatus};
 use addons_helm::{Helm, HelmError};
 use addons_plan::release_records::ReleaseRecords;
+use common::api::catalogue::HelmMode;
 use common::api::installation::{AddonInstallationStatus, ConflictPolicy, HelmRelease};
 use common::api::names::{InstallationName, owner_hash};
 use common::foreign::ForeignText;
@@ -202,11 +203,11 @@ pub(crate) fn check_mode(
     match (recorded_release(status), wanted) {
         (Some(_), None) => Err(ModeError::OtherMode {
             name,
-            mode: "objects",
+            mode: HelmMode::Objects,
         }),
         (None, Some(_)) if !status.inventory.is_empty() => Err(ModeError::OtherMode {
             name,
-            mode: "release",
+            mode: HelmMode::Release,
         }),
         (Some(recorded), Some(wanted)) if recorded != wanted => Err(ModeError::OtherRelease {
             name,

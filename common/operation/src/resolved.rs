@@ -303,11 +303,10 @@ impl Resolved {
     /// because install hooks do not run on live objects. An interrupted adoption counts as well (semantics 12.8).
     #[must_use]
     pub fn occasion(&self) -> Occasion {
-        let is_adopt = |verb: &str| Verb::from_record(verb) == Some(Verb::Adopt);
         let was_begun = self.status().is_some_and(|status| {
             let operations = status.operation.iter().map(|operation| &operation.verb);
             let mut verbs = operations.chain(status.history.iter().map(|revision| &revision.verb));
-            !status.former.is_empty() || verbs.any(|verb| is_adopt(verb))
+            !status.former.is_empty() || verbs.any(|verb| *verb == Verb::Adopt)
         });
         match self.takes_over || was_begun || self.installed().is_some() {
             true => Occasion::Upgrade,

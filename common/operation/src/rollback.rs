@@ -3,7 +3,8 @@
 mod kept;
 
 use addons_engine::{EngineError, revisions};
-use addons_plan::history::{self, ROLLBACK, StoredRevision};
+use addons_plan::Verb;
+use addons_plan::history::{self, StoredRevision};
 use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_DEFAULTED;
 use common::catalogue::select::SelectionRules;
@@ -133,7 +134,7 @@ impl Resolver<'_> {
         };
         let back = match begun {
             Some(target) => history::find_by_content(&kept, target),
-            None => kept.iter().find(|one| one.operation.verb == ROLLBACK),
+            None => kept.iter().find(|one| one.operation.verb == Verb::Rollback),
         };
         let Some(back) = back else {
             return Ok(None);

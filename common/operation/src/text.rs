@@ -33,35 +33,14 @@ pub fn join_types(types: &[ResourceType]) -> String {
     names.join(", ")
 }
 
-/// Returns the first items and how many more there are: `a, b and 2 more`.
-pub(crate) fn list_first<I>(items: I, limit: usize) -> String
-where
-    I: IntoIterator<Item: ToString, IntoIter: ExactSizeIterator>,
-{
-    let items = items.into_iter();
-    let more = items.len().saturating_sub(limit);
-    let named: Vec<String> = items.take(limit).map(|item| item.to_string()).collect();
-    let named = named.join(", ");
-    match more {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{list_first, shell_word};
+    use super::shell_word;
 
     #[test]
     fn what_a_shell_would_split_is_quoted() {
         assert_eq!(shell_word("/srv/web"), "/srv/web");
         assert_eq!(shell_word("/srv/it's here"), r"'/srv/it'\''s here'");
         assert_eq!(shell_word(""), "''");
-    }
-
-    #[test]
-    fn what_is_not_listed_is_counted() {
-        assert_eq!(list_first(["a", "b"], 2), "a, b");
-        assert_eq!(list_first(["a", "b", "c", "d"], 2), "a, b and 2 more");
     }
 }

@@ -5,6 +5,7 @@ use addons_plan::Verb;
 use addons_plan::continuation::Continuation;
 use common::api::conditions::READY;
 use common::api::installation::{AddonInstallation, InstallationPhase, Installed};
+use common::api::verb::RecordedVerb;
 use jiff::Timestamp;
 
 use crate::error::{OperationError, UnfinishedOperation};
@@ -42,7 +43,7 @@ pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), Operation
 }
 
 /// Returns the verb and the target of an operation that has not ended, or that failed with the current spec.
-fn unended_operation(record: &AddonInstallation) -> Option<(&str, Option<&Installed>)> {
+fn unended_operation(record: &AddonInstallation) -> Option<(&RecordedVerb, Option<&Installed>)> {
     let status = record.status.as_ref()?;
     if let Some(operation) = &status.operation {
         return Some((&operation.verb, operation.target.as_ref()));
@@ -56,8 +57,9 @@ fn unended_operation(record: &AddonInstallation) -> Option<(&str, Option<&Instal
     (is_failed && is_same_spec).then_some((&last.verb, Some(&last.installed)))
 }
 
-fn personal_verb(verb: &str) -> Option<Verb> {
-    Verb::from_record(verb).filter(|verb| verb.ends_installation() || *verb == Verb::Adopt)
+fn personal_verb(verb: &RecordedVerb) -> Option<Verb> {
+    verb.known()
+        .filter(|verb| verb.ends_installation() || *verb == Verb::Adopt)
 }
 
 #[cfg(test)]

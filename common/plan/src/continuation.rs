@@ -3,6 +3,7 @@
 use super::choices::Choices;
 use super::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, Installed};
+use common::api::verb::RecordedVerb;
 
 /// The next command, and the choices that were made for the operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +33,15 @@ pub enum NextCommand {
 }
 
 impl Continuation {
-    /// Returns how to continue the operation of a record. `verb` is the verb as the record spells it, `target` the version that it was
+    /// Returns how to continue the operation of a record. `verb` is the verb in the record, `target` the version that it was
     /// installing.
     #[must_use]
-    pub fn from_record(record: &AddonInstallation, verb: &str, target: Option<&Installed>) -> Self {
-        let verb = match Verb::from_record(verb) {
+    pub fn from_record(
+        record: &AddonInstallation,
+        verb: &RecordedVerb,
+        target: Option<&Installed>,
+    ) -> Self {
+        let verb = match verb.known() {
             Some(Verb::Adopt) if is_installed(record) => Verb::Upgrade,
             Some(verb) => verb,
             None => Verb::Upgrade,
@@ -131,7 +136,7 @@ mod tests {
         };
         let next = |addon_ref: Value, verb: &str| {
             let record = record(&addon_ref, &json!({}));
-            Continuation::from_record(&record, verb, Some(&target)).command
+            Continuation::from_record(&record, &verb.into(), Some(&target)).command
         };
         let version = |version: &str| Some(version.to_owned());
         for (verb, addon_ref, expected) in [
@@ -193,7 +198,7 @@ mod tests {
             (&newer, 0),
         ] {
             let record = record(&json!({"name": "web"}), status);
-            let continuation = Continuation::from_record(&record, "uninstall", None);
+            let continuation = Continuation::from_record(&record, &Verb::Uninstall.into(), None);
             assert_eq!(continuation.choices.delete.len(), expected, "{status}");
         }
     }

@@ -20,8 +20,6 @@ use common::manifest::digest;
 
 /// The maximum number of revisions to keep per installation.
 pub const MAX_REVISIONS: usize = 10;
-/// The verb of a rollback in records.
-pub const ROLLBACK: &str = Verb::Rollback.as_recorded();
 /// The maximum size of a revision, in bytes of JSON.
 pub const LARGEST: usize = 256 * 1024;
 
@@ -271,7 +269,7 @@ pub fn find_installed<'a>(
 pub fn is_interrupted(record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
     let operation = status.and_then(|status| status.operation.as_ref());
-    operation.is_some_and(|operation| operation.verb != ROLLBACK)
+    operation.is_some_and(|operation| operation.verb != Verb::Rollback)
 }
 
 /// Whether an operation changed nothing compared to the one before it: a repair, or the same failure again. It gets no revision and no
@@ -281,7 +279,7 @@ pub fn is_repeated(last: &HistoryEntry, now: &HistoryEntry, is_same_spec: bool) 
     let is_same = last.installed.is_same_target(&now.installed);
     let is_repair = now.is_done() && last.is_done() && is_same_spec;
     let fails_again = !now.is_done() && !last.is_done();
-    let upgrades = now.verb == Verb::Upgrade.as_recorded();
+    let upgrades = now.verb == Verb::Upgrade;
     is_same && ((is_repair && upgrades) || ((is_repair || fails_again) && last.verb == now.verb))
 }
 
@@ -298,7 +296,7 @@ pub fn is_held_by_rollback(record: &AddonInstallation) -> bool {
     let history = status.history.iter();
     let mut of_entry = history.take_while(|one| content_key(&one.installed) == installed);
     status.observed_generation == record.metadata.generation
-        && of_entry.any(|one| one.verb == ROLLBACK)
+        && of_entry.any(|one| one.verb == Verb::Rollback)
 }
 
 /// Returns what an interrupted rollback was restoring, if the spec still asks for it.
@@ -311,7 +309,7 @@ pub fn interrupted_rollback_target(record: &AddonInstallation) -> Option<&Instal
         "" => reference.id.as_deref() == Some(target.id.as_str()),
         version => reference.version.as_deref() == Some(version),
     };
-    (operation.verb == ROLLBACK && is_asked_for).then_some(target)
+    (operation.verb == Verb::Rollback && is_asked_for).then_some(target)
 }
 
 /// Finds the revision that an interrupted rollback was restoring, if the spec still asks for it: the one that resulted in exactly the

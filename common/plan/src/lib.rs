@@ -69,7 +69,6 @@ pub mod snapshot;
 pub mod standing;
 pub mod summary;
 pub mod teardown;
-mod verb;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -88,7 +87,7 @@ use conflicts::Policy;
 use facts::{EntryFacts, PlanFacts, RecordFacts, WantedRecord};
 use inventory::Inventory;
 
-pub use verb::Verb;
+pub use common::api::verb::Verb;
 
 /// What one operation will do to one installation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::Verb;
 use crate::continuation::Continuation;
@@ -22,6 +23,7 @@ use common::api::conditions::{
 use common::api::installation::{AddonInstallation, InstallationPhase, Installed};
 use common::catalogue::{Catalogue, orphan};
 use common::pin::OtherCluster;
+use common::text::and_more;
 
 use failed::FailedOperation;
 use object::{ObjectHealth, affects_standing};
@@ -38,7 +40,7 @@ pub struct Standing {
 }
 
 /// The states of an installation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum StandingState {
     /// Nothing needs attention.
     Ready,
@@ -230,8 +232,7 @@ fn pending_standing(record: &AddonInstallation, why: &str) -> Standing {
         id: reference.id.clone().unwrap_or_default(),
         ..Installed::default()
     };
-    let verb = Verb::Upgrade.as_recorded();
-    let next = Continuation::from_record(record, verb, Some(&target));
+    let next = Continuation::from_record(record, &Verb::Upgrade.into(), Some(&target));
     StandingState::Pending.because(why).continued_by(next)
 }
 
@@ -267,10 +268,7 @@ fn lost_standing(record: &AddonInstallation, offered: &OfferedCatalogues<'_>) ->
 
 /// Describes the first object with a problem: `Deployment web 1/2 ready (ImagePullBackOff) and 2 more`.
 fn describe_trouble(trouble: &ObjectHealth, more: usize) -> String {
-    let more = match more {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let more = and_more(more);
     let blocker = trouble.blocker.as_ref();
     let why = blocker.map_or_else(String::new, |blocker| format!(" ({})", blocker.reason));
     let (key, message) = (&trouble.key, trouble.message());

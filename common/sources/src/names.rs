@@ -2,6 +2,7 @@
 
 use common::api::catalogue::{GitRef, NotOneKind, Source, SourceKind};
 use common::image::without_user;
+use common::text::list_first;
 
 use super::url::redact_location;
 
@@ -45,18 +46,14 @@ fn ref_name(git_ref: &GitRef) -> Option<&str> {
 }
 
 /// Lists at most `most` names, as in `a, b and 3 more`. Returns `nothing` if there are none.
-pub fn list_names<S: AsRef<str>>(
+pub fn list_names<S: ToString>(
     names: impl ExactSizeIterator<Item = S>,
     most: usize,
     nothing: &str,
 ) -> String {
-    let more = names.len().saturating_sub(most);
-    let shown: Vec<S> = names.take(most).collect();
-    let shown: Vec<&str> = shown.iter().map(AsRef::as_ref).collect();
-    match (shown.as_slice(), more) {
-        ([], _) => nothing.to_owned(),
-        (shown, 0) => shown.join(", "),
-        (shown, more) => format!("{} and {more} more", shown.join(", ")),
+    match names.len() {
+        0 => nothing.to_owned(),
+        _ => list_first(names, most),
     }
 }
 

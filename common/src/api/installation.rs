@@ -12,6 +12,7 @@ mod attempt;
 pub mod core_guard;
 pub mod format;
 mod former;
+mod history;
 mod installed;
 mod inventory;
 mod read;
@@ -20,8 +21,9 @@ mod values_from;
 
 pub use attempt::PlanningAttempt;
 pub use former::{FormerObject, FormerRecord, FormerTool};
+pub use history::{HistoryEntry, RecordedOutcome};
 pub use inventory::{InventoryGroup, InventoryObject, LiveState, ObjectState, namespaces};
-pub use signature::Signature;
+pub use signature::{Signature, SignatureMethod};
 pub use values_from::{SecretKeyRef, ValuesFromSource};
 
 use std::collections::BTreeMap;
@@ -37,6 +39,7 @@ use super::catalogue::{Requirement, free_form};
 use super::conditions::Condition;
 use super::names::INDEX_BUILTIN;
 use super::rules::RuleSet;
+use super::verb::RecordedVerb;
 use crate::entrance::UnreadableField;
 
 /// An installation of an add-on. Its namespace determines the cluster (semantics 6.1).
@@ -423,7 +426,8 @@ pub struct OperationRecord {
     /// Random id of this operation.
     pub id: String,
     /// `install`, `upgrade`, `rollback`, `adopt`, `uninstall`, `release` or `move`.
-    pub verb: String,
+    #[schemars(with = "String")]
+    pub verb: RecordedVerb,
     /// The holder of the lock: user, host and process, as the client names itself.
     pub holder: String,
     /// When the operation began.
@@ -466,44 +470,4 @@ pub struct CreatedNamespace {
     pub name: String,
     /// uid of the namespace. Another namespace with this name does not belong to the installation.
     pub uid: String,
-}
-
-/// An ended operation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryEntry {
-    /// `install`, `upgrade`, `rollback`, `adopt`, `uninstall` or `release`.
-    pub verb: String,
-    /// What it installed.
-    pub installed: Installed,
-    /// `done`, or a sentence with the reason of the failure.
-    pub outcome: String,
-}
-
-impl HistoryEntry {
-    /// The outcome of an operation that ended as planned.
-    pub const DONE: &str = "done";
-    /// The outcome of an operation whose client ended before it did.
-    pub const INTERRUPTED: &str = "interrupted";
-
-    /// Creates the revision of an interrupted operation. `installed` is what was installed before it.
-    #[must_use]
-    pub fn from_interrupted(operation: &OperationRecord, installed: Option<&Installed>) -> Self {
-        let target = operation.target.as_ref().or(installed).cloned();
-        Self {
-            verb: operation.verb.clone(),
-            installed: Installed {
-                at: Some(operation.renewed_at.clone()),
-                by: operation.holder.clone(),
-                ..target.unwrap_or_default()
-            },
-            outcome: Self::INTERRUPTED.to_owned(),
-        }
-    }
-
-    /// Whether the operation ended as planned.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        self.outcome == Self::DONE
-    }
 }

@@ -1,4 +1,5 @@
-//! Detects whether live objects may contain former values of Secrets. Output cannot recognise these to mask them.
+//! Detects whether live objects may contain former values of Secrets. Masking does not cover them, because only
+//! the current values are known.
 
 use crate::api::installation::{AddonInstallationStatus, Installed};
 

@@ -6,6 +6,7 @@ use addons_plan::history::StoredRevision;
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HistoryEntry};
 use common::api::names::{InstallationName, revision_name};
+use common::api::verb::RecordedVerb;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ struct RevisionRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Timestamp>,
     by: String,
-    verb: String,
+    verb: RecordedVerb,
     /// The revision that a rollback went back to.
     #[serde(skip_serializing_if = "Option::is_none")]
     rollback_to: Option<i64>,
@@ -94,7 +95,7 @@ fn running_operation(record: &AddonInstallation, now: Timestamp) -> Option<Revis
     let interrupted = HistoryEntry::from_interrupted(operation, status.installed.as_ref());
     let outcome = match operation.is_alive_at(now) {
         true => "in progress".to_owned(),
-        false => interrupted.outcome.clone(),
+        false => interrupted.outcome.to_string(),
     };
     Some(RevisionRow {
         outcome,
@@ -113,7 +114,7 @@ impl RevisionRow {
             rollback_to: None,
             version: installed.version.clone(),
             id: installed.id.clone(),
-            outcome: operation.outcome.clone(),
+            outcome: operation.outcome.to_string(),
             changed: Vec::new(),
             label: version_label(installed),
         }
@@ -151,7 +152,7 @@ fn table(rows: &[RevisionRow], args: &HistoryArgs) -> String {
     for row in rows {
         let verb = match row.rollback_to {
             Some(number) => format!("{} to {number}", row.verb),
-            None => row.verb.clone(),
+            None => row.verb.to_string(),
         };
         table.add_row(vec![
             row.revision.map_or_else(String::new, |it| it.to_string()),

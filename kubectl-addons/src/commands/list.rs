@@ -6,8 +6,10 @@ mod newer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use addons_plan::standing::StandingState;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
+use common::text::list_first;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -48,7 +50,7 @@ struct InstallationRow {
     /// Phase and message in one text.
     status: String,
     /// The phase alone.
-    phase: String,
+    phase: StandingState,
     /// The message, or empty.
     message: String,
     /// The command that continues an operation that failed or was interrupted.
@@ -169,14 +171,9 @@ fn explain_no_records(known: &Records, namespace: &str) -> Option<String> {
     if places.is_empty() || places.contains(namespace) {
         return None;
     }
-    let more = match places.len().saturating_sub(MAX_NAMESPACES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let places: Vec<String> = places.into_iter().take(MAX_NAMESPACES).collect();
     Some(format!(
-        "namespace {namespace} has no installations; -n names the namespace of their records, and those are in {}{more}",
-        places.join(", ")
+        "namespace {namespace} has no installations; -n names the namespace of their records, and those are in {}",
+        list_first(places, MAX_NAMESPACES)
     ))
 }
 
@@ -269,7 +266,7 @@ async fn installation_rows(
             health::installation_state(session.ctx(), record, &troubles, offered.as_ref()).await?;
         rows.push(InstallationRow {
             cluster: None,
-            phase: state.standing.state.to_string(),
+            phase: state.standing.state,
             status: state.to_string(),
             message: state.standing.message,
             way_on: state.continue_command,

@@ -36,7 +36,7 @@ pub async fn run(session: &Session, args: &ReconcileArgs) -> Result<Exit> {
         },
         repair: !args.names.is_empty(),
         only_due: false,
-        words: words::WORDS,
+        describe: words::describe_message,
         events: args.watch,
         adds_finalizer: args.watch,
         account: args.service_account.clone(),

@@ -46,7 +46,7 @@ struct InstallationView<'a> {
     /// Phase and message in one text.
     status: String,
     /// The phase alone.
-    phase: String,
+    phase: StandingState,
     /// The message, or empty.
     message: &'a str,
     /// The command that continues an operation that failed or was interrupted.
@@ -317,7 +317,7 @@ impl<'a> InstallationView<'a> {
             namespace: metadata.namespace.as_deref().unwrap_or_default(),
             target_namespace: spec.target_namespace.as_deref().unwrap_or_default(),
             status: looked.state.to_string(),
-            phase: looked.state.standing.state.to_string(),
+            phase: looked.state.standing.state,
             message: &looked.state.standing.message,
             way_on: looked.state.continue_command.as_deref(),
             installed: looked.record.installed(),

@@ -8,7 +8,7 @@ use common::api::catalogue::Method;
 use common::api::catalogue::{
     AddonTemplate, AddonVersion, CatalogueClass, HelmSource, Keyless, SignaturePolicy, Source,
 };
-use common::api::installation::Signature;
+use common::api::installation::{Signature, SignatureMethod};
 use common::catalogue::author::Author;
 use common::catalogue::{CatalogueEntry, Origin};
 use common::image::is_of_this_machine;
@@ -212,7 +212,7 @@ async fn verify_chart(
     let proven = proven.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
     Ok(Signature {
         digest: proven.digest,
-        method: "provenance".to_owned(),
+        method: SignatureMethod::Provenance,
         signer: format!("{} {}", proven.signer, proven.fingerprint),
         issuer: None,
     })

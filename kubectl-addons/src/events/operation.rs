@@ -7,7 +7,9 @@ use addons_plan::refusal::RefusedWrite;
 use addons_plan::summary::PlannedAction;
 use addons_plan::{Action, InstallationPlan, Verb, summary};
 
-use super::{EventVersion, PlannedCounts, PrintedEvent, ReportCounts, emit, is_on};
+use super::{
+    EventVersion, PlannedCounts, PrintedEvent, PrintedSettlement, ReportCounts, emit, is_on,
+};
 use crate::exit::{Exit, exit_of_report};
 
 /// Prints what will be done to each installation, the warnings of its plan, and what the API server refuses.
@@ -109,7 +111,7 @@ pub fn emit_executing(plan: &InstallationPlan, event: &addons_engine::Event) {
             object: key,
             field: &conflict.field,
             manager: &conflict.manager,
-            settlement: settlement_word(event),
+            settlement: printed_settlement(event),
         },
         Done::Failed { key, message, .. } => PrintedEvent::Failed {
             installation,
@@ -119,10 +121,10 @@ pub fn emit_executing(plan: &InstallationPlan, event: &addons_engine::Event) {
     });
 }
 
-fn settlement_word(event: &addons_engine::Event) -> &'static str {
+fn printed_settlement(event: &addons_engine::Event) -> PrintedSettlement {
     match event {
-        addons_engine::Event::Settled(settled) if settled.is_left() => "left",
-        _ => "taken",
+        addons_engine::Event::Settled(settled) if settled.is_left() => PrintedSettlement::Left,
+        _ => PrintedSettlement::Taken,
     }
 }
 

@@ -22,7 +22,7 @@ fn all<'a>(installation: &'a InstallationName, object: &'a ObjectKey) -> Vec<Pri
         PrintedEvent::Started { installation, verb },
         PrintedEvent::WaitingForLock { installation, holder: "" },
         PrintedEvent::Applied { installation, object, action: Action::Create },
-        PrintedEvent::Conflict { installation, object, field: "", manager: "", settlement: "taken" },
+        PrintedEvent::Conflict { installation, object, field: "", manager: "", settlement: PrintedSettlement::Taken },
         PrintedEvent::Waiting { installation, object, status: ReadinessStatus::InProgress, message },
         PrintedEvent::Ready { installation, object, message },
         PrintedEvent::Deleted { installation, object },

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use common::text::list_first;
+
 use crate::exit::Exit;
 use crate::fleet::state::ClusterState;
 use crate::output::table::Table;
@@ -23,15 +25,10 @@ const MAX_LISTED_NAMES: usize = 5;
 
 /// Names the selected namespaces that do not stand for a cluster. `None` if there are none.
 pub fn describe_left_out(others: &[String]) -> Option<String> {
-    let (first, more) = others.split_at(others.len().min(MAX_LISTED_NAMES));
-    let more = match more.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     let stand = if others.len() == 1 { "does" } else { "do" };
     (!others.is_empty()).then(|| {
-        let names = first.join(", ");
-        format!("{names}{more}: left out, {stand} not stand for a cluster")
+        let names = list_first(others, MAX_LISTED_NAMES);
+        format!("{names}: left out, {stand} not stand for a cluster")
     })
 }
 

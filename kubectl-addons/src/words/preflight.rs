@@ -8,6 +8,7 @@ use addons_advice::preflight::{
 };
 use common::api::names::InstallationName;
 use common::manifest::key::Gvk;
+use common::text::list_first;
 
 /// Describes a verdict, for a column.
 pub fn verdict_words(verdict: PreflightVerdict) -> &'static str {
@@ -49,10 +50,7 @@ fn describe_unserved(unknown: &[&UsedApi]) -> Option<String> {
         [] => return None,
         [one] => name(one),
         [first, second] => format!("{} and {}", name(first), name(second)),
-        [first, second, rest @ ..] => {
-            let (first, second) = (name(first), name(second));
-            format!("{first}, {second} and {} more", rest.len())
-        }
+        many => list_first(many.iter().map(|used| name(used)), 2),
     };
     Some(format!(
         "it is not known whether that release serves {apis}"

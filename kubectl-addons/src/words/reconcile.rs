@@ -1,8 +1,7 @@
 //! Sentences about reconciled installations.
 
 use addons_engine::Report;
-use addons_loops::ReconcileOutcome;
-use addons_loops::installation::ReconcileTexts;
+use addons_loops::{ReconcileMessage, ReconcileOutcome};
 use addons_operation::text::shell_word;
 use addons_operation::{OperationError, Plan, name_of};
 use common::api::installation::AddonInstallation;
@@ -11,13 +10,15 @@ use common::api::names::InstallationName;
 use super::{core, hint, plan};
 use crate::output;
 
-/// The words for conditions and Events.
-pub const WORDS: ReconcileTexts = ReconcileTexts {
-    error: describe_condition,
-    elsewhere: describe_elsewhere,
-    report: event_note,
-    release: core::describe_waiting_release,
-};
+/// Describes a message in one line, for a condition or an Event.
+pub fn describe_message(message: ReconcileMessage<'_>) -> String {
+    match message {
+        ReconcileMessage::Failed(name, error) => describe_condition(name, error),
+        ReconcileMessage::Elsewhere(record, error) => describe_elsewhere(record, error),
+        ReconcileMessage::Executed(plan, report) => event_note(plan, report),
+        ReconcileMessage::WaitsForRelease(name) => core::describe_waiting_release(name),
+    }
+}
 
 /// Formats an error and its advice as one line for a condition: its readers see no lines below it, and did not type the command that a bare
 /// flag would be added to.

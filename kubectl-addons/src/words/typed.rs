@@ -1,4 +1,4 @@
-//! Reads the command that the user typed, so that printed commands repeat its flags.
+//! The command that the user typed, so that printed commands repeat its flags. `main` passes it to [`remember`].
 //!
 //! - [`with_flags`]: the same command with additional flags, which accept a protection.
 //! - [`continue_command`]: the command that continues an operation, with the flags of the one that began it.
@@ -98,36 +98,45 @@ fn command_line() -> &'static Command {
     })
 }
 
-fn args() -> Vec<OsString> {
-    std::env::args_os().collect()
+/// The command that this process runs.
+static TYPED: OnceLock<TypedCommand> = OnceLock::new();
+
+/// Keeps the arguments of this process, with its name first. Only the first call counts.
+pub fn remember(args: &[OsString]) {
+    let _ = TYPED.set(TypedCommand::new(args));
 }
 
-/// Whether an argument of this process contains `text`.
+/// Returns the remembered command, or an empty one.
+fn typed() -> &'static TypedCommand {
+    TYPED.get_or_init(TypedCommand::default)
+}
+
+/// Whether an argument of the typed command contains `text`.
 pub fn contains_text(text: &str) -> bool {
-    args()
-        .iter()
-        .any(|arg| arg.to_string_lossy().contains(text))
+    let mut args = typed().args.iter();
+    args.any(|arg| arg.to_string_lossy().contains(text))
 }
 
 /// Returns the typed command with `flags`, or `the same command with FLAGS` if it is private. `None` if the command does not take them.
 pub fn with_flags(flags: &[String]) -> Option<String> {
-    extend_command(&args(), flags)
+    typed().extend(flags)
 }
 
 /// Returns the command that continues an operation of this process: `own` with the typed flags that fit it. A command about a file, a
 /// directory or an index is repeated as typed.
 pub fn continue_command(own: &str) -> String {
-    continue_typed(&args(), own)
+    typed().continue_with(own)
 }
 
 /// Returns the typed command, or `the same command` if it cannot be printed.
 pub fn same_command() -> String {
-    repeat_command(&args()).unwrap_or_else(|| "the same command".to_owned())
+    typed()
+        .repeat()
+        .unwrap_or_else(|| "the same command".to_owned())
 }
 
 /// Returns the typed command for one of several clusters.
 pub fn command_for_place(place: &FleetClusterSource) -> String {
-    let pieces = parse_pieces(&typed_words(&args()).unwrap_or_default());
     let place = match place {
         FleetClusterSource::Context(name) => {
             ("context", vec!["--context".to_owned(), name.clone()])
@@ -135,7 +144,8 @@ pub fn command_for_place(place: &FleetClusterSource) -> String {
         FleetClusterSource::Namespace(name) => ("namespace", vec!["-n".to_owned(), name.clone()]),
     };
     let stays = |piece: &&CommandPiece| !piece.is_one_of(&FLEET_FLAGS) && !piece.is_flag(place.0);
-    let kept: Vec<CommandPiece> = pieces.iter().filter(stays).cloned().collect();
+    let pieces = typed().pieces().iter();
+    let kept: Vec<CommandPiece> = pieces.filter(stays).cloned().collect();
     let mut line = format_command(&repeat_words(&kept));
     line.push_str(&format!(" {}", join_words(&place.1)));
     line
@@ -143,81 +153,191 @@ pub fn command_for_place(place: &FleetClusterSource) -> String {
 
 /// Returns the typed command for `rest` alone. With no clusters given, it is unchanged.
 pub fn command_for_clusters(rest: &[&FleetClusterSource]) -> String {
-    limit_to_clusters(&args(), rest)
+    typed().limit_to_clusters(rest)
 }
 
 /// Adds the flags that select this process's cluster to the commands of a text. `place` is one of several clusters.
 pub fn complete_commands(text: &str, place: Option<&FleetClusterSource>) -> String {
-    static GIVEN: OnceLock<Vec<CommandPiece>> = OnceLock::new();
-    let given = GIVEN.get_or_init(|| connection_pieces(&typed_words(&args()).unwrap_or_default()));
-    add_flags(text, &replace_place(given, place))
+    typed().complete(text, place)
 }
 
 /// Returns the `diff` for what the typed command would install. `None` if `diff` does not take all its flags.
 pub fn diff_command() -> Option<String> {
-    compare_command(&args())
+    typed().compare()
 }
 
 /// Returns the typed flags that say where add-ons come from and what they have to fit, with a leading blank.
 pub fn source_flags() -> String {
-    find_flags(&args(), &["channel", "catalogue", "k8s", "kkp"])
+    typed().find_flags(&["channel", "catalogue", "k8s", "kkp"])
 }
 
 /// Returns the typed flags that choose clusters, with a leading blank.
 pub fn cluster_flags() -> String {
-    find_flags(&args(), &["clusters", "context"])
-}
-
-/// Returns the typed flags with these names and their values.
-fn find_flags(args: &[OsString], names: &[&str]) -> String {
-    let pieces = parse_pieces(&typed_words(args).unwrap_or_default());
-    let found = pieces.iter().filter(|piece| piece.is_one_of(names));
-    found
-        .map(|piece| format!(" {}", join_words(&piece.words)))
-        .collect()
+    typed().find_flags(&["clusters", "context"])
 }
 
 /// Whether the typed command has a flag.
 pub fn takes_flag(flag: &str) -> bool {
-    command_takes(&args(), flag)
+    typed().takes(flag)
 }
 
 /// Whether the typed command has this name.
 pub fn is_verb(name: &str) -> bool {
-    find_verb(&args()).is_some_and(|verb| verb.get_name() == name)
+    typed().verb().is_some_and(|verb| verb.get_name() == name)
 }
 
-fn command_takes(args: &[OsString], flag: &str) -> bool {
-    find_verb(args).is_some_and(|verb| verb.get_arguments().any(|known| matches_flag(known, flag)))
+/// A command line, parsed when a text needs it.
+#[derive(Debug, Default)]
+struct TypedCommand {
+    /// The name of the program, and the arguments.
+    args: Vec<OsString>,
+    pieces: OnceLock<Vec<CommandPiece>>,
+    connection: OnceLock<Vec<CommandPiece>>,
+    verb: OnceLock<Option<Command>>,
 }
 
-/// Finds the typed command. `None` if the words are not a valid command line.
-fn find_verb(args: &[OsString]) -> Option<Command> {
-    let all = command_line();
-    let matches = all.clone().try_get_matches_from(args).ok()?;
-    all.find_subcommand(matches.subcommand_name()?).cloned()
-}
-
-fn extend_command(args: &[OsString], flags: &[String]) -> Option<String> {
-    let mut words = typed_words(args)?;
-    // A flag that was typed with another value is replaced, unless it may be repeated.
-    for flag in flags
-        .iter()
-        .filter(|flag| flag.starts_with("--") && !is_repeated(flag))
-    {
-        remove_flag(&mut words, flag);
+impl TypedCommand {
+    fn new(args: &[OsString]) -> Self {
+        Self {
+            args: args.to_vec(),
+            ..Self::default()
+        }
     }
-    let end = words.iter().position(|word| word == "--");
-    let at = end.unwrap_or(words.len());
-    words.splice(at..at, flags.iter().cloned());
-    if check_words(&words).is_none() {
-        words = convert_to_upgrade(&words)?;
+
+    /// Returns the words after the program's name. `None` if one is not UTF-8.
+    fn words(&self) -> Option<Vec<String>> {
+        let words = self.args.iter().skip(1);
+        words.map(|word| word.to_str().map(str::to_owned)).collect()
     }
-    Some(if is_private(&words) {
-        format!("the same command with {}", join_words(flags))
-    } else {
+
+    /// Returns the words and flags; none if a word is not UTF-8.
+    fn pieces(&self) -> &[CommandPiece] {
+        self.pieces
+            .get_or_init(|| parse_pieces(&self.words().unwrap_or_default()))
+    }
+
+    /// Returns the words and flags; `None` if a word is not UTF-8.
+    fn readable_pieces(&self) -> Option<&[CommandPiece]> {
+        self.words().map(|_| self.pieces())
+    }
+
+    /// Returns the flags that select the cluster.
+    fn connection(&self) -> &[CommandPiece] {
+        self.connection.get_or_init(|| {
+            let is_connection = |piece: &&CommandPiece| {
+                let mut flags = CONNECTION_FLAGS.iter();
+                flags.any(|(flag, _)| piece.is_flag(flag))
+            };
+            let pieces = self.pieces().iter();
+            pieces.filter(is_connection).cloned().collect()
+        })
+    }
+
+    /// Adds the flags that select the cluster to the commands of a text. See [`complete_commands`].
+    fn complete(&self, text: &str, place: Option<&FleetClusterSource>) -> String {
+        add_flags(text, &replace_place(self.connection(), place))
+    }
+
+    /// Returns the typed flags with these names and their values.
+    fn find_flags(&self, names: &[&str]) -> String {
+        let found = self.pieces().iter().filter(|piece| piece.is_one_of(names));
+        found
+            .map(|piece| format!(" {}", join_words(&piece.words)))
+            .collect()
+    }
+
+    fn takes(&self, flag: &str) -> bool {
+        self.verb()
+            .is_some_and(|verb| verb.get_arguments().any(|known| matches_flag(known, flag)))
+    }
+
+    /// Returns the typed subcommand. `None` if the words are not a valid command line.
+    fn verb(&self) -> Option<&Command> {
+        let verb = self.verb.get_or_init(|| {
+            let all = command_line();
+            let matches = all.clone().try_get_matches_from(&self.args).ok()?;
+            all.find_subcommand(matches.subcommand_name()?).cloned()
+        });
+        verb.as_ref()
+    }
+
+    /// Returns the command with `flags`. See [`with_flags`].
+    fn extend(&self, flags: &[String]) -> Option<String> {
+        let mut words = self.words()?;
+        // A flag that was typed with another value is replaced, unless it may be repeated.
+        for flag in flags
+            .iter()
+            .filter(|flag| flag.starts_with("--") && !is_repeated(flag))
+        {
+            remove_flag(&mut words, flag);
+        }
+        let end = words.iter().position(|word| word == "--");
+        let at = end.unwrap_or(words.len());
+        words.splice(at..at, flags.iter().cloned());
+        if check_words(&words).is_none() {
+            words = convert_to_upgrade(&words)?;
+        }
+        Some(if is_private(&words) {
+            format!("the same command with {}", join_words(flags))
+        } else {
+            format_command(&words)
+        })
+    }
+
+    /// Returns the command as it was typed; `None` if it cannot be printed.
+    fn repeat(&self) -> Option<String> {
+        let words = repeat_words(self.readable_pieces()?);
+        let is_input = |word: &String| word == "-";
+        (!is_private(&words) && !words.iter().any(is_input)).then(|| format_command(&words))
+    }
+
+    /// Returns the command that continues an operation. See [`continue_command`].
+    fn continue_with(&self, own: &str) -> String {
+        let pieces = self.pieces();
+        let reads_input = |piece: &CommandPiece| piece.words.iter().any(|word| word == "-");
+        let is_set = pieces.iter().any(|piece| piece.is_flag("filename"));
+        match command_path(pieces).as_str() {
+            // The content of stdin is no longer available.
+            "apply" | "channel apply" if pieces.iter().any(reads_input) => carry_flags(pieces, own),
+            "apply" if is_set => format_command(&repeat_words(pieces)),
+            "channel apply" | "sync" | "init" | "core restore" => {
+                format_command(&repeat_words(pieces))
+            }
+            "install" | "upgrade" | "rollback" | "adopt" | "uninstall" | "apply" => {
+                carry_flags(pieces, own)
+            }
+            // In a loop: the reader types another command.
+            _ => own.to_owned(),
+        }
+    }
+
+    /// Returns the command for `rest` alone. See [`command_for_clusters`].
+    fn limit_to_clusters(&self, rest: &[&FleetClusterSource]) -> String {
+        let mut words = Vec::new();
+        for piece in self.pieces().iter().filter(|piece| !piece.is_flag("token")) {
+            let is_chosen = match rest {
+                [] => false,
+                [FleetClusterSource::Namespace(_), ..] => piece.is_flag("clusters"),
+                [FleetClusterSource::Context(_), ..] => piece.is_flag("context"),
+            };
+            if is_chosen {
+                words.extend(selection_flag(rest));
+            } else {
+                words.extend(piece.words.iter().cloned());
+            }
+        }
         format_command(&words)
-    })
+    }
+
+    /// Returns the `diff` for what the command would install. See [`diff_command`].
+    fn compare(&self) -> Option<String> {
+        let pieces = self.readable_pieces()?;
+        let words = match command_path(pieces).as_str() {
+            "install" | "upgrade" => convert_command(pieces, "diff")?,
+            _ => return None,
+        };
+        (!is_private(&words)).then(|| format_command(&words))
+    }
 }
 
 /// Returns the upgrade that does what `diff` compares, or what `install` would do to an existing installation. `None` for sets and other
@@ -317,31 +437,6 @@ fn repeat_words(pieces: &[CommandPiece]) -> Vec<String> {
     kept.flat_map(|piece| piece.words.clone()).collect()
 }
 
-fn repeat_command(args: &[OsString]) -> Option<String> {
-    let words = repeat_words(&parse_pieces(&typed_words(args)?));
-    let is_input = |word: &String| word == "-";
-    (!is_private(&words) && !words.iter().any(is_input)).then(|| format_command(&words))
-}
-
-fn continue_typed(args: &[OsString], own: &str) -> String {
-    let pieces = parse_pieces(&typed_words(args).unwrap_or_default());
-    let reads_input = |piece: &CommandPiece| piece.words.iter().any(|word| word == "-");
-    let is_set = pieces.iter().any(|piece| piece.is_flag("filename"));
-    match command_path(&pieces).as_str() {
-        // The content of stdin is no longer available.
-        "apply" | "channel apply" if pieces.iter().any(reads_input) => carry_flags(&pieces, own),
-        "apply" if is_set => format_command(&repeat_words(&pieces)),
-        "channel apply" | "sync" | "init" | "core restore" => {
-            format_command(&repeat_words(&pieces))
-        }
-        "install" | "upgrade" | "rollback" | "adopt" | "uninstall" | "apply" => {
-            carry_flags(&pieces, own)
-        }
-        // In a loop: the reader types another command.
-        _ => own.to_owned(),
-    }
-}
-
 /// Adds the typed flags that a command takes and does not have yet.
 fn carry_flags(typed: &[CommandPiece], own: &str) -> String {
     let known = parse_pieces(&split_words(own.strip_prefix(PLUGIN).unwrap_or(own)));
@@ -369,24 +464,6 @@ fn carry_flags(typed: &[CommandPiece], own: &str) -> String {
     }
 }
 
-fn limit_to_clusters(args: &[OsString], rest: &[&FleetClusterSource]) -> String {
-    let all = parse_pieces(&typed_words(args).unwrap_or_default());
-    let mut words = Vec::new();
-    for piece in all.iter().filter(|piece| !piece.is_flag("token")) {
-        let is_chosen = match rest {
-            [] => false,
-            [FleetClusterSource::Namespace(_), ..] => piece.is_flag("clusters"),
-            [FleetClusterSource::Context(_), ..] => piece.is_flag("context"),
-        };
-        if is_chosen {
-            words.extend(selection_flag(rest));
-        } else {
-            words.extend(piece.words.iter().cloned());
-        }
-    }
-    format_command(&words)
-}
-
 /// Returns the flag that selects these clusters.
 fn selection_flag(members: &[&FleetClusterSource]) -> [String; 2] {
     let names: Vec<&str> = members.iter().map(|member| member.name()).collect();
@@ -402,15 +479,6 @@ fn selection_flag(members: &[&FleetClusterSource]) -> [String; 2] {
         }
         _ => ["--context".to_owned(), names],
     }
-}
-
-/// Returns the flags of a command line that select the cluster.
-fn connection_pieces(words: &[String]) -> Vec<CommandPiece> {
-    let is_connection =
-        |piece: &CommandPiece| CONNECTION_FLAGS.iter().any(|(flag, _)| piece.is_flag(flag));
-    let mut pieces = parse_pieces(words);
-    pieces.retain(is_connection);
-    pieces
 }
 
 /// Replaces the flag that selects the cluster by that for `place`.
@@ -560,23 +628,6 @@ fn takes_value(word: &str) -> bool {
     is_in(command_line(), word)
 }
 
-fn compare_command(args: &[OsString]) -> Option<String> {
-    let pieces = parse_pieces(&typed_words(args)?);
-    let words = match command_path(&pieces).as_str() {
-        "install" | "upgrade" => convert_command(&pieces, "diff")?,
-        _ => return None,
-    };
-    (!is_private(&words)).then(|| format_command(&words))
-}
-
-/// Returns the words after the program's name. `None` if one is not UTF-8.
-fn typed_words(args: &[OsString]) -> Option<Vec<String>> {
-    let words = args.iter().skip(1);
-    words
-        .map(|word| word.to_str().map(str::to_owned))
-        .collect::<Option<Vec<_>>>()
-}
-
 /// Returns `Some` if the command line accepts the words.
 fn check_words(words: &[String]) -> Option<()> {
     let args = std::iter::once("kubectl-addons").chain(words.iter().map(String::as_str));
@@ -633,9 +684,10 @@ fn format_command(words: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn args(line: &str) -> Vec<OsString> {
+    fn typed(line: &str) -> TypedCommand {
         let words = std::iter::once("kubectl-addons").chain(line.split(' '));
-        words.map(Into::into).collect()
+        let words: Vec<OsString> = words.map(Into::into).collect();
+        TypedCommand::new(&words)
     }
 
     #[test]
@@ -691,25 +743,21 @@ mod tests {
             ("reconcile web", "--allow-prune 75%", None),
         ] {
             let flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();
-            assert_eq!(
-                extend_command(&args(line), &flags).as_deref(),
-                expected,
-                "{line}"
-            );
+            assert_eq!(typed(line).extend(&flags).as_deref(), expected, "{line}");
         }
     }
 
     #[test]
     fn a_flag_is_offered_to_commands_that_have_it() {
         let flag = "--target-namespace";
-        assert!(command_takes(&args("-n shop install web"), flag));
+        assert!(typed("-n shop install web").takes(flag));
         for line in [
             "upgrade web -n shop",
             "-n install upgrade web",
             "delete web",
             "diff web",
         ] {
-            assert!(!command_takes(&args(line), flag), "{line}");
+            assert!(!typed(line).takes(flag), "{line}");
         }
     }
 
@@ -723,7 +771,7 @@ mod tests {
             ("show api --catalogue base", " --catalogue base"),
             ("show api", ""),
         ] {
-            assert_eq!(find_flags(&args(line), &["channel", "catalogue"]), expected);
+            assert_eq!(typed(line).find_flags(&["channel", "catalogue"]), expected);
         }
     }
 
@@ -747,7 +795,7 @@ mod tests {
             ("reconcile web", None),
             ("apply plan.json", None),
         ] {
-            assert_eq!(compare_command(&args(line)).as_deref(), expected, "{line}");
+            assert_eq!(typed(line).compare().as_deref(), expected, "{line}");
         }
     }
 
@@ -815,7 +863,7 @@ mod tests {
             ),
         ] {
             let expected = format!("kubectl addons {expected}");
-            assert_eq!(continue_typed(&args(line), own), expected, "{line}");
+            assert_eq!(typed(line).continue_with(own), expected, "{line}");
         }
     }
 
@@ -895,12 +943,7 @@ mod tests {
             ),
         ];
         for (line, place, text, expected) in rows {
-            let given = connection_pieces(&typed_words(&args(line)).unwrap());
-            assert_eq!(
-                add_flags(text, &replace_place(&given, place)),
-                expected,
-                "{line}"
-            );
+            assert_eq!(typed(line).complete(text, place), expected, "{line}");
         }
     }
 
@@ -938,7 +981,7 @@ mod tests {
         ] {
             let rest: Vec<&FleetClusterSource> = rest.iter().collect();
             let expected = format!("kubectl addons {expected}");
-            assert_eq!(limit_to_clusters(&args(line), &rest), expected);
+            assert_eq!(typed(line).limit_to_clusters(&rest), expected);
         }
     }
 }

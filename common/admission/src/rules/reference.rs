@@ -15,6 +15,7 @@ use common::catalogue::select::{
 };
 use common::catalogue::{CatalogueEntry, describe_lost_entry, is_copy, offers_entries};
 use common::nearest::nearest;
+use common::text::list_first;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// The most versions that a denial lists.
@@ -366,22 +367,14 @@ fn unknown_version(reference: &AddonRef, entries: &[&CatalogueEntry]) -> Admissi
         .collect();
     known.sort_by(|a, b| b.cmp(a));
     known.dedup();
-    let more = match known.len().saturating_sub(MAX_LISTED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let listed: Vec<String> = known
-        .into_iter()
-        .take(MAX_LISTED)
-        .map(|(_, name)| name)
-        .collect();
+    let names = known.into_iter().map(|(_, name)| name);
     AdmissionProblem::invalid(
         "unknown-version",
         field,
         format!(
-            "{} has no{asked}; it has {}{more}",
+            "{} has no{asked}; it has {}",
             reference.name,
-            listed.join(", ")
+            list_first(names, MAX_LISTED)
         ),
     )
 }

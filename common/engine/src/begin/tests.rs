@@ -71,7 +71,7 @@ fn nothing_is_written_where_all_is_as_wanted() {
     let mut cut_off = record("2", InstallationPhase::Ready);
     if let Some(status) = &mut cut_off.status {
         status.operation = Some(lock::new_operation(
-            "upgrade",
+            Verb::Upgrade,
             "eve",
             None,
             jiff::Timestamp::UNIX_EPOCH,

@@ -101,7 +101,7 @@ impl RunningOperation<'_> {
             let mut begun =
                 status::begin_status(Some(status), &way.plan, &self.options.choices, now);
             begun.operation = operation.map(|operation| Recorded {
-                verb: way.plan.verb.as_recorded().to_owned(),
+                verb: way.plan.verb.into(),
                 target: way.plan.to.clone(),
                 ..operation
             });

@@ -48,7 +48,7 @@ impl Beginnings {
         });
     }
 
-    /// Waits until it is known whether the inventory of an installation is recorded. Installations without an operation count as recorded:
+    /// Waits until the operation of an installation has begun or was given up. Returns whether its inventory is recorded. Installations without an operation count as recorded:
     /// uninstallations are executed alone, after the operations that take over their objects.
     pub(super) async fn is_recorded(&self, name: &InstallationName) -> bool {
         let mut known = self.0.subscribe();

@@ -14,7 +14,7 @@ fn held(renewed: &str) -> AddonInstallationStatus {
     let operation = OperationRecord {
         renewed_at: Time(at(renewed)),
         ..new_operation(
-            "install",
+            Verb::Install,
             "eve@there (kubectl-addons, pid 1)",
             None,
             at("2026-01-01T12:00:00Z"),
@@ -109,7 +109,7 @@ async fn a_held_lock_is_an_error_without_waiting() {
 
 #[tokio::test]
 async fn lock_and_journal_are_one_write_and_its_lost_answer_is_recognised() {
-    let ours = new_operation("install", "me", None, at("2026-01-01T12:00:00Z"));
+    let ours = new_operation(Verb::Install, "me", None, at("2026-01-01T12:00:00Z"));
     let status = json!({"phase": "Progressing", "conditions": [], "operation": ours});
     let (cluster, asked) = fake::cluster(vec![conflict(), answer(200, stored("2", &status))]);
     let begun = AddonInstallationStatus {
@@ -129,7 +129,7 @@ async fn lock_and_journal_are_one_write_and_its_lost_answer_is_recognised() {
 
 #[tokio::test]
 async fn the_faster_one_wins() {
-    let ours = new_operation("install", "me", None, at("2026-01-01T12:00:00Z"));
+    let ours = new_operation(Verb::Install, "me", None, at("2026-01-01T12:00:00Z"));
     let status = serde_json::to_value(held("2026-01-01T12:00:00Z")).unwrap();
     let (cluster, _) = fake::cluster(vec![conflict(), answer(200, stored("2", &status))]);
     let lost = Lock::acquire(
@@ -143,7 +143,7 @@ async fn the_faster_one_wins() {
 
 /// A lock whose record has resourceVersion 1.
 fn lock() -> Lock {
-    let ours = new_operation("install", "me", None, at("2026-01-01T12:00:00Z"));
+    let ours = new_operation(Verb::Install, "me", None, at("2026-01-01T12:00:00Z"));
     let mut record = record("1");
     let id = ours.id.clone();
     record.status = Some(AddonInstallationStatus {

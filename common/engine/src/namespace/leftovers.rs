@@ -8,6 +8,7 @@ use futures::stream;
 use tokio::time::{Instant, sleep};
 
 use common::manifest::key::Gvk;
+use common::text::list_first;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
@@ -118,13 +119,8 @@ fn object_names(left: Vec<LeftoverObject>) -> Vec<String> {
 /// Describes objects that stay: `shop/Secret a, shop/Till b and 3 more are in it`.
 pub(super) fn describe_staying(foreign: &[String]) -> String {
     const NAMED: usize = 5;
-    let named: Vec<&str> = foreign.iter().take(NAMED).map(String::as_str).collect();
-    let more = match foreign.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     let are = if foreign.len() == 1 { "is" } else { "are" };
-    format!("{}{more} {are} in it", named.join(", "))
+    format!("{} {are} in it", list_first(foreign, NAMED))
 }
 
 /// Returns the objects in a namespace, except those that every namespace has, with one metadata LIST for every namespaced kind. Fails if an

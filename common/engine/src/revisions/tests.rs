@@ -1,6 +1,8 @@
 use addons_plan::{InstallationPlan, Verb};
 use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
-use common::api::installation::{AddonInstallationStatus, HistoryEntry, Installed};
+use common::api::installation::{
+    AddonInstallationStatus, HistoryEntry, Installed, RecordedOutcome,
+};
 use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 
 use super::super::fake::{self, FakeReply, FakeRequests};
@@ -27,12 +29,12 @@ fn entry() -> CatalogueEntry {
 
 fn operation(version: &str) -> HistoryEntry {
     HistoryEntry {
-        verb: "upgrade".to_owned(),
+        verb: Verb::Upgrade.into(),
         installed: Installed {
             version: version.to_owned(),
             ..Installed::default()
         },
-        outcome: HistoryEntry::DONE.to_owned(),
+        outcome: RecordedOutcome::Done,
     }
 }
 

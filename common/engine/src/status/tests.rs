@@ -102,7 +102,7 @@ fn decided() -> Choices {
 fn ended(recorded: &Inventory, ending: &OperationEnding) -> AddonInstallationStatus {
     let now = Timestamp::UNIX_EPOCH;
     let mut status = begin_status(None, &plan(), &decided(), now);
-    status.operation = Some(lock::new_operation("upgrade", "me", None, now));
+    status.operation = Some(lock::new_operation(Verb::Upgrade, "me", None, now));
     end_status(&mut status, &plan(), recorded, ending, Some(3), "me", now);
     status
 }
@@ -158,13 +158,16 @@ fn an_interrupted_operation_is_remembered_by_the_next_one() {
     let mut stored = AddonInstallationStatus::default();
     for count in [1, 2, 2] {
         let target = Some(target.clone());
-        stored.operation = Some(lock::new_operation("upgrade", "ann", target, now));
+        stored.operation = Some(lock::new_operation(Verb::Upgrade, "ann", target, now));
         stored = begin_status(Some(&stored), &plan(), &Choices::default(), now);
         assert_eq!(stored.history.len(), count);
     }
     let line = &stored.history[0];
     let installed = &line.installed;
-    assert_eq!((&*line.verb, &*line.outcome), ("upgrade", "interrupted"));
+    assert_eq!(
+        (&line.verb, &line.outcome),
+        (&"upgrade".into(), &RecordedOutcome::Interrupted)
+    );
     assert_eq!((&*installed.version, &*installed.by), ("2.0.0", "ann"));
     // What was not locked was not interrupted.
     stored.operation = None;
@@ -250,7 +253,10 @@ fn a_failed_operation_forgets_nothing() {
     assert_eq!(condition_of(&status, "Ready"), "False Failed");
     assert_eq!(condition_of(&status, "Stalled"), "True Failed");
     assert_eq!((status.installed, status.observed_generation), (None, None));
-    assert_eq!(status.history[0].outcome, "web/ConfigMap kept: no");
+    assert_eq!(
+        status.history[0].outcome.to_string(),
+        "web/ConfigMap kept: no"
+    );
     assert_eq!(status.choices, decided().to_record());
 }
 
@@ -285,9 +291,9 @@ fn done(waited: bool) -> OperationEnding {
     OperationEnding::Done { waited, kept }
 }
 
-fn verbs(status: &AddonInstallationStatus) -> Vec<&str> {
+fn verbs(status: &AddonInstallationStatus) -> Vec<String> {
     let lines = status.history.iter();
-    lines.map(|one| one.verb.as_str()).collect()
+    lines.map(|one| one.verb.to_string()).collect()
 }
 
 #[test]

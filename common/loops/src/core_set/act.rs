@@ -12,7 +12,7 @@ use common::api::names::InstallationName;
 
 use super::due::{DueCoreChange, waits_for_person};
 use super::{CoreSetReport, CoreStep};
-use crate::installation::ReconcileOptions;
+use crate::installation::{ReconcileMessage, ReconcileOptions};
 
 /// Executes what is due in a cluster. `is_held`: whether changes by the rules or the list wait there for other clusters.
 pub(super) async fn execute(
@@ -122,7 +122,7 @@ pub(super) async fn request_release(
 ) -> Result<CoreStep, OperationError> {
     let standing = ReconcileState::NeedsConfirmation {
         reason: conditions::CORE_RELEASE,
-        message: (how.words.release)(&name_of(record)),
+        message: (how.describe)(ReconcileMessage::WaitsForRelease(&name_of(record))),
     };
     record_state(home, record, &standing).await?;
     Ok(CoreStep::Waits)

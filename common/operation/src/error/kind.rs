@@ -125,11 +125,15 @@ impl OperationError {
             | Self::Jail(JailError::Memory | JailError::TooLarge | JailError::File { .. }) => {
                 ErrorKind::of_causes("TooLarge")
             }
-            Self::Refusal(refused) => match refused.cause() {
-                FailureCause::Denied => ErrorKind::new(Denied, "Denied"),
-                FailureCause::Conflict => ErrorKind::new(Conflict, "Conflict"),
-                FailureCause::Other => ErrorKind::failed("Refused"),
-            },
+            Self::Refusal(refused) => {
+                let cause = refused.cause();
+                let reason = match cause {
+                    FailureCause::Denied => "Denied",
+                    FailureCause::Conflict => "Conflict",
+                    FailureCause::Other => "Refused",
+                };
+                ErrorKind::new(cause.into(), reason)
+            }
             Self::Refused(_) => ErrorKind::new(Denied, "Denied"),
             Self::Orphaned { .. } | Self::UnknownCatalogue { .. } => ErrorKind::failed("EntryGone"),
             Self::NoIndex { .. }
@@ -203,30 +207,38 @@ impl OperationError {
     }
 }
 
+impl From<FailureCause> for Category {
+    fn from(cause: FailureCause) -> Self {
+        match cause {
+            FailureCause::Denied => Self::Denied,
+            FailureCause::Conflict => Self::Conflict,
+            FailureCause::Other => Self::Failed,
+        }
+    }
+}
+
 impl From<&EngineError> for ErrorKind {
     fn from(error: &EngineError) -> Self {
-        use Category::{Conflict, Denied};
+        let with = |reason| Self::new(error.cause().into(), reason);
         match error {
-            EngineError::Denied { .. } => Self::new(Denied, "Denied"),
-            EngineError::Locked { .. } | EngineError::Stale { .. } => {
-                Self::new(Conflict, PLAN_FAILED).of_environment()
-            }
+            EngineError::Denied { .. } => with("Denied"),
+            EngineError::Forbidden { .. } => with("Forbidden"),
+            EngineError::Unreachable { .. } => with("ClusterUnreachable").of_environment(),
+            EngineError::Unauthorized { .. } => with("CredentialsRefused").of_environment(),
+            EngineError::Locked { .. }
+            | EngineError::Stale { .. }
+            | EngineError::NotInitialised => with(PLAN_FAILED).of_environment(),
             EngineError::Record(_)
             | EngineError::Conflict { .. }
             | EngineError::FieldConflict { .. }
-            | EngineError::Api { code: 409, .. } => Self::new(Conflict, PLAN_FAILED),
-            EngineError::Unreachable { .. } => Self::failed("ClusterUnreachable").of_environment(),
-            EngineError::Unauthorized { .. } => Self::failed("CredentialsRefused").of_environment(),
-            EngineError::NotInitialised => Self::failed(PLAN_FAILED).of_environment(),
-            EngineError::Forbidden { .. } => Self::failed("Forbidden"),
-            EngineError::Impersonating
+            | EngineError::Impersonating
             | EngineError::Immutable { .. }
             | EngineError::Unchangeable { .. }
             | EngineError::OwnWebhook { .. }
             | EngineError::Invalid { .. }
             | EngineError::Unserved { .. }
             | EngineError::Api { .. }
-            | EngineError::TooLarge { .. } => Self::failed(PLAN_FAILED),
+            | EngineError::TooLarge { .. } => with(PLAN_FAILED),
         }
     }
 }

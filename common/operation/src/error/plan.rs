@@ -3,11 +3,11 @@
 use addons_engine::webhooks::WEBHOOK;
 use addons_plan::found::ForeignInstall;
 use addons_sources::signature::{SignatureError, SignerError};
+use common::api::catalogue::HelmMode;
 use common::api::installation::HelmRelease;
 use common::api::names::{InstallationName, SYSTEM_NAMESPACE};
 use common::right::Right;
-
-use crate::text::list_first;
+use common::text::list_first;
 
 /// How many values of a release an error names.
 const LISTED: usize = 8;
@@ -174,7 +174,7 @@ pub enum ModeError {
         /// The installation.
         name: String,
         /// The mode of the catalogue.
-        mode: &'static str,
+        mode: HelmMode,
     },
 }
 

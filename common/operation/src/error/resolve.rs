@@ -100,7 +100,7 @@ pub enum DirectorySyncError {
 pub enum ManagedInGit {
     /// Git sets these fields.
     #[error(
-        "{installation} is applied by {by}, whose next sync would undo the change of {}: change it in Git, or use --force", fields.join(", ")
+        "{installation} is applied by {by}, whose next sync would undo the change of {}: change it in Git", fields.join(", ")
     )]
     Undone {
         /// The record.
@@ -112,7 +112,7 @@ pub enum ManagedInGit {
     },
     /// Git sets none of these fields: a sync would leave them, and Git would not show what is installed.
     #[error(
-        "{installation} is applied by {by}, and Git does not set {}: set it there, or use --force", fields.join(", ")
+        "{installation} is applied by {by}, and Git does not set {}: set it there", fields.join(", ")
     )]
     Unset {
         /// The record.
@@ -124,7 +124,7 @@ pub enum ManagedInGit {
     },
     /// The installation was to be uninstalled.
     #[error(
-        "{installation} is applied by {by}, whose next sync would create it again: remove it from Git, or use --force"
+        "{installation} is applied by {by}, whose next sync would create it again: remove it from Git"
     )]
     Created {
         /// The record.

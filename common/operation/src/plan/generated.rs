@@ -9,11 +9,11 @@ use addons_plan::inventory::Inventory;
 use common::api::names::owner_hash;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
+use common::text::list_first;
 
 use crate::error::OperationError;
 use crate::render::Rendered;
 use crate::resolved::Resolved;
-use crate::text::list_first;
 
 /// How many objects a warning names.
 const MAX_NAMED: usize = 3;

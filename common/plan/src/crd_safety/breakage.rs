@@ -10,6 +10,7 @@ use super::{CrdComparison, ImpossibleChange, SchemaChange};
 use crate::{InstallationPlan, Verb};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
+use common::text::and_more;
 use common::values::mask::SecretMask;
 
 /// The maximum number of objects to list by name.
@@ -229,11 +230,8 @@ impl AffectedObjects {
 
 impl fmt::Display for AffectedObjects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.names.join(", "))?;
-        if self.count > self.names.len() {
-            write!(f, " and {} more", self.count - self.names.len())?;
-        }
-        Ok(())
+        let rest = self.count.saturating_sub(self.names.len());
+        write!(f, "{}{}", self.names.join(", "), and_more(rest))
     }
 }
 

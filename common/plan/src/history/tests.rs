@@ -37,12 +37,12 @@ fn inline(version: &str) -> CatalogueEntry {
 
 fn operation(version: &str, outcome: &str) -> HistoryEntry {
     HistoryEntry {
-        verb: "upgrade".to_owned(),
+        verb: Verb::Upgrade.into(),
         installed: Installed {
             version: version.to_owned(),
             ..Installed::default()
         },
-        outcome: outcome.to_owned(),
+        outcome: outcome.into(),
     }
 }
 
@@ -280,7 +280,7 @@ fn changes_are_named_by_version_and_fields() {
 #[test]
 fn a_repair_and_the_same_failure_make_no_revision() {
     let done = |verb: &str| HistoryEntry {
-        verb: verb.to_owned(),
+        verb: verb.into(),
         ..operation("1.0.0", "done")
     };
     for (last, now, is_same_spec, expected) in [
@@ -310,7 +310,7 @@ fn a_repair_and_the_same_failure_make_no_revision() {
         ),
         (
             HistoryEntry {
-                verb: "uninstall".to_owned(),
+                verb: Verb::Uninstall.into(),
                 ..operation("1.0.0", "timed out")
             },
             operation("1.0.0", "timed out"),
@@ -342,7 +342,7 @@ fn the_oldest_go_but_for_the_last_one_that_succeeded() {
 #[test]
 fn a_rollback_holds_until_the_spec_changes() {
     let back = |version| HistoryEntry {
-        verb: ROLLBACK.to_owned(),
+        verb: Verb::Rollback.into(),
         ..operation(version, "done")
     };
     let upgrade = |version| operation(version, "done");

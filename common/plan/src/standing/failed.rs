@@ -1,5 +1,6 @@
 //! The last operation, if it failed. Objects that are not ready do not show this by themselves.
 
+use crate::Verb;
 use crate::continuation::Continuation;
 use common::api::conditions::{self, STALLED};
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, InstallationPhase};
@@ -36,8 +37,10 @@ pub(super) fn describe_failed_operation(
     let failed = status.history.first().filter(|one| !one.is_done())?;
     let installed = &failed.installed;
     let version = (installed.version.as_str(), installed.id.as_str());
-    let to = match (failed.verb.as_str(), version) {
-        ("upgrade" | "rollback", (version, id)) if !(version.is_empty() && id.is_empty()) => {
+    let to = match (failed.verb.known(), version) {
+        (Some(Verb::Upgrade | Verb::Rollback), (version, id))
+            if !(version.is_empty() && id.is_empty()) =>
+        {
             format!(" to {}", version_label(version, id))
         }
         _ => String::new(),

@@ -67,7 +67,7 @@ mod tests {
                 .and_then(|it| it.operation.as_ref()?.target.as_ref());
             assert_eq!(
                 found.continuation,
-                Some(Continuation::from_record(&record, verb, target))
+                Some(Continuation::from_record(&record, &verb.into(), target))
             );
         }
         let mut going = record("uninstall", None);

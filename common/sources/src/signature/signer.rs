@@ -3,7 +3,7 @@
 use std::fmt;
 
 use common::api::catalogue::SignaturePolicy;
-use common::api::installation::Signature;
+use common::api::installation::{Signature, SignatureMethod};
 use common::manifest::digest::sha256;
 use sigstore_verify::crypto::{KeyAlgorithm, VerificationKey};
 use sigstore_verify::trust_root::TrustedRoot;
@@ -119,13 +119,13 @@ impl TrustedSigner {
         match self {
             Self::Key(key) => Signature {
                 digest,
-                method: Signature::KEY.to_owned(),
+                method: SignatureMethod::Key,
                 signer: key.fingerprint.clone(),
                 issuer: None,
             },
             Self::Keyless(who) => Signature {
                 digest,
-                method: Signature::KEYLESS.to_owned(),
+                method: SignatureMethod::Keyless,
                 signer: who.identity.clone(),
                 issuer: Some(who.issuer.clone()),
             },

@@ -78,6 +78,15 @@ pub enum HelmMode {
     Release,
 }
 
+impl std::fmt::Display for HelmMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Objects => "objects",
+            Self::Release => "release",
+        })
+    }
+}
+
 /// A type that the cluster serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceType {

@@ -1,5 +1,6 @@
 //! `catalogue validate LOCATION…`, which needs no cluster.
 
+use addons_advice::doctor::Severity;
 use addons_operation::validate::{self, CatalogueMistake, SourceScope, ValidatedFile};
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
@@ -15,8 +16,7 @@ use crate::session::Session;
 /// A problem or a warning, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 struct ProblemRow<'a> {
-    /// `error` or `warning`.
-    severity: &'static str,
+    severity: Severity,
     /// The location as it was typed.
     file: &'a str,
     /// The line, counted from 1. Absent if the problem concerns the whole file.
@@ -55,12 +55,18 @@ pub async fn run(session: &Session, args: &CatalogueValidateArgs) -> Result<Exit
 }
 
 fn problem_rows(file: &ValidatedFile) -> impl Iterator<Item = ProblemRow<'_>> {
-    let mistakes = file.mistakes.iter().map(|it| problem_row("error", it));
-    let warnings = file.warnings.iter().map(|it| problem_row("warning", it));
+    let mistakes = file
+        .mistakes
+        .iter()
+        .map(|it| problem_row(Severity::Error, it));
+    let warnings = file
+        .warnings
+        .iter()
+        .map(|it| problem_row(Severity::Warning, it));
     mistakes.chain(warnings)
 }
 
-fn problem_row<'a>(severity: &'static str, mistake: &'a CatalogueMistake) -> ProblemRow<'a> {
+fn problem_row<'a>(severity: Severity, mistake: &'a CatalogueMistake) -> ProblemRow<'a> {
     ProblemRow {
         severity,
         file: &mistake.place.file,

@@ -5,6 +5,7 @@ use addons_plan::gitops;
 use addons_plan::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
 use common::api::names::LABEL_SET;
+use common::text::list_first;
 
 use super::{MAX_LISTED_OBJECTS, add_line, count_objects};
 
@@ -86,15 +87,9 @@ fn compare_specs(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Ve
 
 /// Joins the first of many names. `all` if there are none.
 fn join_names(names: &[String]) -> String {
-    let shown: Vec<&str> = names
-        .iter()
-        .take(MAX_LISTED_OBJECTS)
-        .map(String::as_str)
-        .collect();
-    match (shown.len(), names.len() - shown.len()) {
-        (0, _) => "all".to_owned(),
-        (_, 0) => shown.join(", "),
-        (_, more) => format!("{} and {more} more", shown.join(", ")),
+    match names {
+        [] => "all".to_owned(),
+        names => list_first(names, MAX_LISTED_OBJECTS),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{AdmissionFacts, AdmissionSettings};
 use common::api::catalogue::{AddonCatalogue, AddonVersion};
 use common::api::installation::AddonRef;
 use common::catalogue::offers_entries;
+use common::text::list_first;
 
 /// The most installations that a message names. The rest is counted.
 const MAX_NAMED: usize = 3;
@@ -97,15 +98,10 @@ fn warn_unlisted(entry: &str, users: Vec<String>) -> Option<String> {
     ))
 }
 
-/// Joins names: `a/b, c/d, e/f and 4 more`.
+/// Joins sorted names: `a/b, c/d, e/f and 4 more`.
 fn join_names(mut names: Vec<String>) -> String {
     names.sort_unstable();
-    let more = match names.len().saturating_sub(MAX_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    names.truncate(MAX_NAMED);
-    format!("{}{more}", names.join(", "))
+    list_first(names, MAX_NAMED)
 }
 
 /// The versions of a catalogue, by the names of its add-ons.

@@ -135,7 +135,7 @@ fn operation<'a>(
 #[tokio::test]
 async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
     let (before, wanted) = (record(1, "before.example"), record(2, "wanted.example"));
-    let ours = lock::new_operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let ours = lock::new_operation(Verb::Upgrade, "me", None, jiff::Timestamp::UNIX_EPOCH);
     let theirs = found(3, "theirs.example", &ours);
     let (cluster, asked) = fake::cluster(vec![
         written(),
@@ -253,7 +253,7 @@ async fn what_the_deadline_leaves_undone_is_reported() {
 #[tokio::test]
 async fn a_lost_answer_does_not_end_the_way_back() {
     let (failed, former) = (record(2, "failed.example"), record(1, "former.example"));
-    let ours = lock::new_operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let ours = lock::new_operation(Verb::Upgrade, "me", None, jiff::Timestamp::UNIX_EPOCH);
     let found = found(3, "former.example", &ours);
     let (cluster, asked) = fake::cluster(vec![
         written(),
@@ -286,7 +286,7 @@ async fn a_lost_answer_does_not_end_the_way_back() {
 #[tokio::test]
 async fn a_lost_answer_is_no_failure_to_restore_the_spec() {
     let (before, wanted) = (record(1, "before.example"), record(2, "wanted.example"));
-    let ours = lock::new_operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let ours = lock::new_operation(Verb::Upgrade, "me", None, jiff::Timestamp::UNIX_EPOCH);
     let restored = found(3, "before.example", &ours);
     let (cluster, _) = fake::cluster(vec![
         written(),

@@ -40,14 +40,14 @@ fn reference(name: &str, index: Option<&str>) -> AddonRef {
 fn revision(entry: &CatalogueEntry, hash: &str, resolved: Option<&str>) -> StoredRevision {
     let record = AddonInstallation::new("web", AddonInstallationSpec::default());
     let operation = HistoryEntry {
-        verb: "rollback".to_owned(),
+        verb: "rollback".into(),
         installed: Installed {
             version: "1.0.0".to_owned(),
             manifest_hash: hash.to_owned(),
             resolved: resolved.map(str::to_owned),
             ..Installed::default()
         },
-        outcome: "done".to_owned(),
+        outcome: "done".into(),
     };
     StoredRevision::new(operation, &record, entry, None)
 }
