@@ -25,7 +25,6 @@ pub mod prompt;
 pub mod serve;
 pub mod session;
 pub mod settings;
-pub mod usage;
 pub mod words;
 
 use std::ffi::OsString;

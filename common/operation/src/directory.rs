@@ -17,8 +17,8 @@ use common::catalogue::author::Author;
 use common::catalogue::due::DueVerdict;
 use common::catalogue::select::SelectionRules;
 use common::catalogue::{CatalogueEntry, Origin};
-use common::directory::gone::{RemovedInstallations, find_removed};
 use common::directory::{DirectoryEntry, IgnoreReason, NAMESPACE};
+use common::directory::{RemovedInstallations, find_removed};
 
 use self::found::{DirectorySync, DirectorySyncAddon};
 use crate::error::{DirectorySyncError, OperationError};

@@ -8,12 +8,12 @@ pub mod sync;
 pub mod targets;
 
 use addons_sources::pinned::PinnedFileError;
-use common::catalogue::beside::RelativeManifestError;
 use common::catalogue::channel::LocationError;
 use common::catalogue::compatible::TooManyVersions;
+use common::catalogue::precedence::UnreadCatalogue;
 use common::catalogue::reference::NamesMismatch;
+use common::catalogue::relative::RelativeManifestError;
 use common::catalogue::size::CatalogueTooLarge;
-use common::catalogue::unread::UnreadCatalogue;
 use common::entrance::UnreadableField;
 
 /// Why a catalogue cannot be updated or pushed.

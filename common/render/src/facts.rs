@@ -7,7 +7,6 @@
 mod kubeadm;
 mod observed;
 mod plugin;
-mod provider;
 mod shape;
 
 use std::fmt;

@@ -8,11 +8,10 @@ use anyhow::{Context as _, Result};
 
 use crate::cli::plan::ApplyArgs;
 use crate::commands::set;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::fleet::rollout::{self, FleetRollout};
 use crate::fleet::{Fleet, parse_rollout};
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::{fleet as words, typed};
 use crate::{change, input, output};
 use addons_operation::text::shell_word;

@@ -4,10 +4,9 @@ use anyhow::Result;
 
 use super::{diff, list, plan, preflight, status};
 use crate::cli::CliCommand;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::fleet::rollout::{self, FleetRollout};
 use crate::fleet::{Fleet, parse_rollout};
-use crate::usage::UsageError;
 use crate::words::{fleet as words, typed};
 
 /// Runs a command on a fleet.

@@ -7,7 +7,7 @@ mod text;
 use addons_advice::preflight::check::{self, PreflightResult};
 use addons_advice::preflight::lifecycle::{KubernetesRelease, Lifecycle};
 use addons_operation::{Records, name_of};
-use addons_versions::kubernetes;
+use addons_versions::tolerant;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::catalogue::select::ClusterVersions;
@@ -16,11 +16,10 @@ use report::{PreflightReport, PreflightRow};
 use crate::cli::format::PagedFormat;
 use crate::cli::reading;
 use crate::cli::{Listing, OutputFormat};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::fleet::Fleet;
 use crate::output;
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::preflight as words;
 
 /// Checks the installations of this cluster.
@@ -53,7 +52,8 @@ pub async fn run_on_fleet(fleet: &Fleet, args: &reading::PreflightArgs) -> Resul
 
 /// Returns the facts of a cluster with that version.
 fn target_facts(args: &reading::PreflightArgs) -> Result<ClusterVersions> {
-    let to = kubernetes::parse(&args.to).map_err(|error| UsageError(format!("--to: {error}")))?;
+    let to = tolerant::parse_kubernetes(&args.to)
+        .map_err(|error| UsageError(format!("--to: {error}")))?;
     Ok(ClusterVersions {
         kubernetes: Some(to),
         kkp: None,
@@ -116,7 +116,7 @@ async fn make_report(
 /// Warns about a version older than the cluster's: Kubernetes is not downgraded, so it is probably a mistake.
 async fn warn_of_downgrade(session: &Session, to: &ClusterVersions) -> Result<()> {
     let now = session.cluster().await?.kubernetes_version().await?;
-    let running = kubernetes::parse(&now).ok();
+    let running = tolerant::parse_kubernetes(&now).ok();
     if let (Some(to), Some(running)) = (
         to.kubernetes.as_ref().map(KubernetesRelease::from),
         running.as_ref().map(KubernetesRelease::from),

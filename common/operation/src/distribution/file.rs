@@ -8,7 +8,7 @@ use addons_sources::pinned::{self, PinnedFile, PinnedFileError};
 use addons_sources::{Reach, SourceAccess};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueFrom, SourceKind};
 use common::catalogue::select::SelectionRules;
-use common::catalogue::{beside, merged, reference};
+use common::catalogue::{merged, reference, relative};
 use common::manifest::digest;
 
 use super::{DistributionError, md5};
@@ -83,7 +83,7 @@ pub(super) fn merge_content(
     if from.url.is_none() && spec.base_url.as_ref() == Some(&location) {
         spec.base_url = None;
     }
-    beside::resolve(&mut spec, from, &revision).map_err(DistributionError::from)?;
+    relative::resolve(&mut spec, from, &revision).map_err(DistributionError::from)?;
     let spec = AddonCatalogueSpec {
         addons: spec.addons,
         base_url: spec.base_url,
