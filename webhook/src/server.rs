@@ -39,9 +39,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 const TLS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most open connections for probes.
 const PROBES: usize = 64;
-/// The connections of one worker at which actix stops accepting. It is so high that the limits of [`Connections`], which close a
-/// connection instead, are reached first.
-const MAX_CONNECTIONS: usize = 4096;
+/// The connections of one worker, in addition to a limit of [`Connections`], at which actix stops accepting. They leave room for
+/// connections in a handshake and for those that are being closed, so that the limit, which closes a connection instead, is reached first.
+const MORE_CONNECTIONS: usize = 4096;
 /// The most TLS handshakes in progress on one worker.
 const MAX_HANDSHAKES: usize = 1024;
 /// The time for reviews that are in progress when the server stops.
@@ -96,7 +96,7 @@ pub fn serve_reviews(
     .keep_alive(KEEP_ALIVE)
     .client_request_timeout(HEAD_TIMEOUT)
     .tls_handshake_timeout(TLS_TIMEOUT)
-    .max_connections(MAX_CONNECTIONS)
+    .max_connections(limits.connections.saturating_add(MORE_CONNECTIONS))
     .max_connection_rate(MAX_HANDSHAKES)
     .shutdown_timeout(STOP_SECONDS)
     .shutdown_signal(stop)
@@ -123,7 +123,7 @@ pub fn serve_probes(listener: TcpListener, state: Arc<WebhookState>) -> io::Resu
     })
     .keep_alive(KeepAlive::Disabled)
     .client_request_timeout(PROBE_TIMEOUT)
-    .max_connections(MAX_CONNECTIONS)
+    .max_connections(PROBES + MORE_CONNECTIONS)
     .shutdown_timeout(1)
     .disable_signals()
     .listen(listener)?;
