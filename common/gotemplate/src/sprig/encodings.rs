@@ -183,20 +183,13 @@ pub(super) const HASHES: &[Function<'static>] = &[
         map_text(args, hex::<Sha512>)
     }),
     Function::new("adler32sum", &[Text], &|_, args| {
-        map_text(args, |text| adler32(text.as_bytes()).to_string())
+        map_text(args, |text| {
+            adler2::adler32_slice(text.as_bytes()).to_string()
+        })
     }),
 ];
 
 fn hex<D: Digest>(text: &str) -> String {
     let digest = D::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn adler32(bytes: &[u8]) -> u32 {
-    const MODULUS: u32 = 65521;
-    let (a, b) = bytes.iter().fold((1, 0), |(a, b), byte| {
-        let a = (a + u32::from(*byte)) % MODULUS;
-        (a, (b + a) % MODULUS)
-    });
-    b << 16 | a
 }
