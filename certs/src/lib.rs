@@ -3,8 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`authority`] | issues an authority and certificates under it (ECDSA P-256) |
-//! | [`serving`] | verifies chain, key, names and dates of a certificate before it is served |
-//! | [`served`] | the certificate that is served now; can be swapped while connections come in |
+//! | [`serving`] | verifies chain, key, names and dates of a certificate before it is served, and swaps the served one while connections come in |
 //! | [`reload`] | re-reads certificate files and serves new content once it is verified; a bad rotation keeps the old certificate |
 //! | [`shared`] | the Secret in which all replicas keep the current authority, the next one and the previous ones |
 //! | [`rotation`] | which step of the rotation is due, for the authority and for a certificate |
@@ -18,6 +17,5 @@ pub mod authority;
 pub mod inject;
 pub mod reload;
 pub mod rotation;
-pub mod served;
 pub mod serving;
 pub mod shared;

@@ -12,7 +12,7 @@ use rustls::pki_types::UnixTime;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::served::ServedCertificate;
+use crate::serving::ServedCertificate;
 use crate::serving::{CertificateMaterial, ServingError, VerifiedCertificate, verify};
 
 /// Size limit of a file. A chain of a dozen certificates has 30 KB.

@@ -1,6 +1,7 @@
-//! Verifies chain, key, names and dates of a certificate as the API server will verify them, before it is served.
+//! The certificate that is served: its chain, key, names and dates are verified as the API server will verify them, before it is served. It
+//! can be swapped while connections come in.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustls::RootCertStore;
@@ -10,7 +11,7 @@ use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, InvalidDnsNameError, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error as TlsError};
 
@@ -188,4 +189,32 @@ fn verifier(
 /// Returns a name for checks in which the name does not matter.
 fn any_name() -> ServerName<'static> {
     ServerName::from(std::net::IpAddr::from([127, 0, 0, 1]))
+}
+
+/// The certificate that the TLS configuration shares with the task that renews it. Until the first certificate is set, connections fail.
+#[derive(Debug, Default)]
+pub struct ServedCertificate(RwLock<Option<VerifiedCertificate>>);
+
+impl ServedCertificate {
+    /// Serves `serving` from the next handshake on.
+    pub fn swap(&self, serving: VerifiedCertificate) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(serving);
+    }
+
+    /// Returns when the served certificate expires, or `None` if none is served.
+    #[must_use]
+    pub fn not_after(&self) -> Option<UnixTime> {
+        self.read(|serving| serving.not_after)
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&VerifiedCertificate) -> T) -> Option<T> {
+        let served = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        served.as_ref().map(read)
+    }
+}
+
+impl ResolvesServerCert for ServedCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.read(|serving| Arc::clone(&serving.key))
+    }
 }

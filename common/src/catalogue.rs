@@ -1,21 +1,20 @@
 //! Catalogues: kops indexes, merged catalogues, and the entries that fit a cluster.
 
 pub mod author;
-pub mod beside;
 pub mod channel;
 pub mod compatible;
 pub mod content;
 pub mod due;
-pub mod held;
 pub mod installed;
 pub mod local;
 pub mod merged;
 pub mod orphan;
+pub mod precedence;
 pub mod reference;
+pub mod relative;
 pub mod replaces;
 pub mod select;
 pub mod size;
-pub mod unread;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -25,8 +24,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use self::author::Author;
+use self::precedence::UnreadCatalogue;
 use self::replaces::ReplacementKey;
-use self::unread::UnreadCatalogue;
 use crate::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, SignaturePolicy, Support,
 };
@@ -261,14 +260,14 @@ impl Catalogue {
         let each: Vec<Self> = objects.iter().copied().map(Self::from_object).collect();
         let compared = objects.iter().zip(&each).map(|(object, all)| {
             let addons = object.spec.addons.iter();
-            held::SourceCatalogue {
+            precedence::SourceCatalogue {
                 metadata: &object.metadata,
                 class: object.spec.class,
                 addons: addons.map(|addon| addon.name.as_str()).collect(),
                 entries: &all.entries,
             }
         });
-        let lost = held::find_lost_entries(&compared.collect::<Vec<_>>());
+        let lost = precedence::find_lost_entries(&compared.collect::<Vec<_>>());
         let mut all = Self::default();
         for (position, of_one) in each.into_iter().enumerate() {
             for (at, entry) in of_one.entries.into_iter().enumerate() {
@@ -363,7 +362,7 @@ mod tests {
             (None, Some("theirs"), Some("theirs")),
             (None, None, None),
         ] {
-            // What is brought along is lenient: it is not to switch off what the object requires.
+            // The policy of the version is lenient. It must not replace one that the object requires.
             let policy = |key: &str| json!({"key": key, "required": Some(key) == own});
             let version = json!({
                 "version": "1.0.0", "source": {"inline": {"manifest": ""}},

@@ -5,17 +5,13 @@
 //!
 //! | module | what it decides |
 //! |---|---|
-//! | [`mod@class`] | whether an object is reconciled, only created, or ignored |
+//! | [`class`] | whether an object is reconciled, only created, or ignored |
 //! | [`legacy`] | whether an object is another version of a given one, by the naming rule of 2015 |
-//! | [`mod@gone`] | which installations no longer have a manifest |
 //! | [`allowed`] | the prune allow-list of the addon-manager |
-//! | [`mod@tree`] | whether several machines have the same files |
 
 pub mod allowed;
 pub mod class;
-pub mod gone;
 pub mod legacy;
-pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,7 +19,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, installation_name};
+use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, hex_prefix, installation_name};
 use crate::manifest::digest::sha256;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::traits::is_cluster_scoped;
@@ -423,6 +419,53 @@ fn report_same_object(addons: &mut [DirectoryEntry], all: &[(usize, Manifest)]) 
             why: IgnoreReason::SameObject,
         });
     }
+}
+
+/// Installations whose manifest was deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemovedInstallations {
+    /// The names of these installations, sorted.
+    pub names: Vec<String>,
+    /// The number of all installations from the directory.
+    pub total: usize,
+}
+
+impl RemovedInstallations {
+    /// Whether more than half of the installations have lost their manifest, which is rarely intended.
+    #[must_use]
+    pub fn is_majority(&self) -> bool {
+        self.names.len() * 2 > self.total
+    }
+}
+
+/// Returns which of the installations from the directory are no longer in it.
+#[must_use]
+pub fn find_removed<'a>(
+    directory: &Directory,
+    installed: impl IntoIterator<Item = &'a str>,
+) -> RemovedInstallations {
+    let installed: BTreeSet<&str> = installed.into_iter().collect();
+    let present = directory.installations();
+    let names = installed.difference(&present);
+    RemovedInstallations {
+        names: names.map(|name| (*name).to_owned()).collect(),
+        total: installed.len(),
+    }
+}
+
+/// Returns a digest of all files, by which several machines compare their directories. The files are sorted by path. Returns `None` if
+/// a file cannot be read, is empty, or is still being written.
+#[must_use]
+pub fn digest_files(files: &[DirectoryFile]) -> Option<String> {
+    let mut text = String::new();
+    for file in files {
+        let bytes = file.content.as_deref().ok()?;
+        if file.is_changing || bytes.trim_ascii().is_empty() {
+            return None;
+        }
+        text.push_str(&format!("{}  {}\n", sha256(bytes), file.path));
+    }
+    Some(hex_prefix(text.as_bytes(), 16))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@
 //! | [`entrance`] | reading of untrusted JSON, within bounds |
 //! | [`address`], [`foreign`] | untrusted addresses and texts |
 //! | [`right`] | permissions, as RBAC names them |
-//! | [`causes`], [`hex`], [`nearest`], [`shorten`], [`text`] | errors in one line, hex digits, suggestions for misspelt names, shortened texts and lists |
+//! | [`causes`], [`nearest`], [`text`] | errors in one line, suggestions for misspelt names, hex digits, shortened texts and lists |
 //!
 //! Invariants: nothing here uses a task, a socket, a file, the clock, the environment or randomness. The time, the facts of a cluster
 //! and the kinds that it serves are passed in as arguments. Clippy's `disallowed_methods` and a test enforce this.
@@ -29,7 +29,6 @@ pub mod causes;
 pub mod directory;
 pub mod entrance;
 pub mod foreign;
-pub mod hex;
 pub mod image;
 pub mod manifest;
 pub mod nearest;
@@ -38,7 +37,6 @@ pub mod pin;
 pub mod registry;
 pub mod right;
 pub mod schema;
-pub mod shorten;
 pub mod target;
 pub mod text;
 pub mod values;

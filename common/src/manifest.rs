@@ -4,7 +4,6 @@ mod contract;
 pub mod digest;
 pub mod key;
 pub mod kinds;
-pub mod lost;
 pub mod managed_fields;
 pub mod normal;
 pub mod ownership;

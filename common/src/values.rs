@@ -8,7 +8,6 @@ pub mod layers;
 pub mod mask;
 pub mod merge;
 pub mod path;
-pub mod replaced;
 pub mod secret;
 pub mod set;
 

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::cli::operation::{
     AcceptArgs, DeleteArgs, DifferenceArgs, NewInstallationArgs, RunArgs, SourceArgs,
 };
-use crate::usage::UsageError;
+use crate::exit::UsageError;
 pub use values::{parse_changes, parse_edits};
 
 /// Returns where entries are chosen from.

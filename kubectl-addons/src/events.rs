@@ -17,9 +17,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::cli::OutputFormat;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::{self, of_cluster};
-use crate::usage::UsageError;
 
 pub use operation::{emit_executing, emit_planned, emit_reported, emit_started, emit_up_to_date};
 

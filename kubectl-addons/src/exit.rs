@@ -12,8 +12,6 @@ use addons_plan::refusal::FailureCause;
 use addons_sources::scratch;
 use serde::Serialize;
 
-use crate::usage::UsageError;
-
 /// How the program ends. With several add-ons, the highest of 6, 5, 4, 3, 1 counts. 2 ends the program before any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,7 +75,7 @@ impl Exit {
 
     /// Returns the code of a refusal, or of an object that failed.
     pub fn from_cause(cause: FailureCause) -> Self {
-        Self::from_category(cause.into())
+        Self::from(Category::from(cause))
     }
 }
 
@@ -132,6 +130,11 @@ pub fn exit(exit: Exit) -> ! {
     scratch::remove_all();
     process::exit(exit as i32)
 }
+
+/// A mistake in how the program was called that clap does not detect, with one sentence that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
 
 #[cfg(test)]
 mod tests {

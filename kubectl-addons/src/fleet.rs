@@ -20,10 +20,9 @@ use futures::{StreamExt as _, stream};
 use crate::cli::fleet::WaveArgs;
 use crate::cli::operation::RunArgs;
 use crate::cli::{Cli, CliCommand, GlobalArgs};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::{self, of_cluster};
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::fleet as words;
 use crate::{failure, settings};
 

@@ -26,7 +26,6 @@ pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod turn;
-pub mod usage;
 pub mod words;
 
 use std::ffi::OsString;

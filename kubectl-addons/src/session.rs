@@ -10,7 +10,7 @@ use addons_operation::tools::OtherTool;
 use addons_operation::{Context, ContextSettings, Finding, OperationEvent};
 use addons_sources::platform;
 use addons_sources::reach::{OpenedPlaces, UsedAccount};
-use addons_versions::{kubernetes, tolerant};
+use addons_versions::tolerant;
 use anyhow::{Context as _, Result};
 use common::api::names;
 use common::catalogue::Catalogue;
@@ -143,7 +143,7 @@ impl Session {
         let mut facts = match k8s {
             Some(typed) => ClusterVersions {
                 kubernetes: Some(
-                    kubernetes::parse(typed).with_context(|| format!("--k8s {typed}"))?,
+                    tolerant::parse_kubernetes(typed).with_context(|| format!("--k8s {typed}"))?,
                 ),
                 kkp: None,
             },

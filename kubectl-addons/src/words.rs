@@ -2,8 +2,8 @@
 
 pub mod adoption;
 pub mod airgap;
+mod conflict;
 pub mod core;
-pub mod distribution;
 pub mod doctor;
 pub mod dry_run;
 pub mod ending;
@@ -11,20 +11,24 @@ pub mod finding;
 pub mod fleet;
 pub mod form;
 pub mod hint;
-pub mod history;
 pub mod plan;
 pub mod preflight;
 pub mod reconcile;
 pub mod set;
-mod settled;
 pub mod typed;
 
+use addons_distribution::push::PushedCopy;
+use addons_engine::catalogues::CatalogueWrite;
 use addons_engine::crds::CrdResult;
 use addons_operation::Activity;
 use addons_operation::text::join_types;
+use addons_plan::history::StoredRevision;
 use common::api::installation::AddonInstallation;
+use common::api::names::COMPATIBLE_ADDONS;
 use common::catalogue::Origin;
 use common::manifest::key::ObjectKey;
+
+use self::plan::version_label;
 
 /// Describes a slow step while it runs.
 pub fn describe_work(work: &Activity) -> String {
@@ -71,5 +75,50 @@ pub fn short_origin(origin: &Origin) -> String {
             segments.join("/")
         }
         Origin::Directory { path } => path.clone(),
+    }
+}
+
+/// Lists what changed between two revisions: `1.0.0 → 1.1.0`, `values.replicas`.
+pub fn list_changes(before: &StoredRevision, now: &StoredRevision) -> Vec<String> {
+    let changes = now.changes_since(before);
+    let (old, new) = (&before.operation.installed, &now.operation.installed);
+    let mut words = Vec::new();
+    if changes.version {
+        words.push(format!("{} → {}", version_label(old), version_label(new)));
+    }
+    if changes.manifest {
+        words.push("manifest".to_owned());
+    }
+    words.extend(changes.fields);
+    words
+}
+
+/// Returns the person or process without its process id: `alice@laptop` of `alice@laptop (kubectl-addons, pid 4711)`.
+pub fn holder_name(holder: &str) -> &str {
+    holder.split_once(" (").map_or(holder, |(person, _)| person)
+}
+
+/// `shop  catalogue merged-custom created`
+pub fn describe_pushed(target: &str, one: &PushedCopy) -> String {
+    let kind = match one.name.as_str() {
+        COMPATIBLE_ADDONS => "ConfigMap",
+        _ => "catalogue",
+    };
+    let word = match one.written {
+        CatalogueWrite::Created => "created",
+        CatalogueWrite::Replaced => "replaced",
+        CatalogueWrite::Unchanged => "unchanged",
+    };
+    format!("{target}  {kind} {} {word}", one.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_short() {
+        assert_eq!(holder_name("a@b (kubectl-addons, pid 1)"), "a@b");
+        assert_eq!(holder_name("a@b"), "a@b");
     }
 }

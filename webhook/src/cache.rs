@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use addons_admission::listed::CatalogueFacts;
-use addons_admission::recorded::InstallationFacts;
+use addons_admission::catalogue_facts::CatalogueFacts;
+use addons_admission::installation_facts::InstallationFacts;
 use addons_admission::rules::size::{CATALOGUES, RECORDS};
 use addons_admission::{AdmissionFacts, AdmissionSettings, NamespaceFacts};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
@@ -172,7 +172,7 @@ async fn send_versions(client: Client, sender: Sender<CacheChange>) {
     loop {
         let delay = match client.apiserver_version().await {
             Ok(info) => {
-                match addons_versions::kubernetes::parse(&info.git_version) {
+                match addons_versions::tolerant::parse_kubernetes(&info.git_version) {
                     Ok(version) => {
                         if sender.send(CacheChange::Version(version)).await.is_err() {
                             return;

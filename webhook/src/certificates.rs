@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use certs::reload::{ReloadOutcome, Reloader};
-use certs::served::ServedCertificate;
+use certs::serving::ServedCertificate;
 use kube::Client;
 use tracing::{info, warn};
 

@@ -17,8 +17,8 @@ use tracing::{Instrument as _, Span, warn};
 
 use crate::body::{self, Body};
 use crate::connections::ConnectionPlace;
-use crate::judged::ValidatedReview;
 use crate::refusal::ReviewRefusal;
+use crate::review::ValidatedReview;
 use crate::state::WebhookState;
 use crate::telemetry::span;
 use crate::turns::ReviewTurn;

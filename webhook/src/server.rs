@@ -1,18 +1,18 @@
-//! The two servers, and how they stop.
+//! The two servers: for reviews, and for probes and metrics; and how they stop.
 
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::dev::{Extensions, Server};
 use actix_web::http::KeepAlive;
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Data};
-use actix_web::{App, HttpServer};
+use actix_web::{App, HttpResponse, HttpServer};
 use anyhow::Context as _;
 use rustls::ServerConfig;
 use rustls::pki_types::UnixTime;
@@ -21,8 +21,9 @@ use tracing::{debug, info, warn};
 
 use crate::clients::Clients;
 use crate::connections::Connections;
+use crate::freshness::WatchedKind;
+use crate::handlers;
 use crate::state::WebhookState;
-use crate::{handlers, health};
 
 /// Longer than the 90 s for which the API server keeps idle connections: if the server closes first, the API server gets an EOF that it
 /// does not retry.
@@ -38,9 +39,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 const TLS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most open connections for probes.
 const PROBES: usize = 64;
-/// The connections of one worker at which actix stops accepting. It is so high that the limits of [`Connections`], which close a
-/// connection instead, are reached first.
-const MAX_CONNECTIONS: usize = 4096;
+/// The connections of one worker, in addition to a limit of [`Connections`], at which actix stops accepting. They leave room for
+/// connections in a handshake and for those that are being closed, so that the limit, which closes a connection instead, is reached first.
+const MORE_CONNECTIONS: usize = 4096;
 /// The most TLS handshakes in progress on one worker.
 const MAX_HANDSHAKES: usize = 1024;
 /// The time for reviews that are in progress when the server stops.
@@ -95,7 +96,7 @@ pub fn serve_reviews(
     .keep_alive(KEEP_ALIVE)
     .client_request_timeout(HEAD_TIMEOUT)
     .tls_handshake_timeout(TLS_TIMEOUT)
-    .max_connections(MAX_CONNECTIONS)
+    .max_connections(limits.connections.saturating_add(MORE_CONNECTIONS))
     .max_connection_rate(MAX_HANDSHAKES)
     .shutdown_timeout(STOP_SECONDS)
     .shutdown_signal(stop)
@@ -110,9 +111,9 @@ pub fn serve_probes(listener: TcpListener, state: Arc<WebhookState>) -> io::Resu
     let server = HttpServer::new(move || {
         App::new()
             .app_data(data.clone())
-            .route("/healthz", web::get().to(health::healthz))
-            .route("/readyz", web::get().to(health::readyz))
-            .route("/metrics", web::get().to(health::metrics))
+            .route("/healthz", web::get().to(healthz))
+            .route("/readyz", web::get().to(readyz))
+            .route("/metrics", web::get().to(metrics))
     })
     .workers(1)
     .on_connect(move |stream, data| {
@@ -122,7 +123,7 @@ pub fn serve_probes(listener: TcpListener, state: Arc<WebhookState>) -> io::Resu
     })
     .keep_alive(KeepAlive::Disabled)
     .client_request_timeout(PROBE_TIMEOUT)
-    .max_connections(MAX_CONNECTIONS)
+    .max_connections(PROBES + MORE_CONNECTIONS)
     .shutdown_timeout(1)
     .disable_signals()
     .listen(listener)?;
@@ -175,6 +176,43 @@ pub async fn reload_clients(clients: Arc<Clients>, interval: Duration) {
                 "the new authorities of clients are not used"
             ),
         }
+    }
+}
+
+/// `GET /healthz`: the process is alive.
+async fn healthz() -> &'static str {
+    "ok"
+}
+
+/// `GET /readyz`: the facts are complete and fresh, the certificate is valid, and the process is not shutting down.
+async fn readyz(state: Data<WebhookState>) -> HttpResponse {
+    let missing = if state.draining.load(Ordering::Relaxed) {
+        "draining".to_owned()
+    } else if let Err(refusal) = state.facts() {
+        refusal.to_string()
+    } else {
+        match state.certificate.not_after() {
+            None => "no certificate is served yet".to_owned(),
+            Some(end) if end <= now() => "the certificate has expired".to_owned(),
+            Some(_) => return HttpResponse::Ok().body("ok"),
+        }
+    };
+    HttpResponse::ServiceUnavailable().body(missing)
+}
+
+/// `GET /metrics`
+async fn metrics(state: Data<WebhookState>) -> HttpResponse {
+    for watched in WatchedKind::ALL {
+        let silent = state.freshness.silence(watched, Instant::now());
+        state.metrics.set_facts_age(watched, silent);
+    }
+    let held = i64::try_from(state.bodies.held_bytes()).unwrap_or(i64::MAX);
+    state.metrics.body_bytes.set(held);
+    match state.metrics.encode_text() {
+        Ok(text) => HttpResponse::Ok()
+            .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
+            .body(text),
+        Err(_) => HttpResponse::InternalServerError().finish(),
     }
 }
 

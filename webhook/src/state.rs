@@ -7,13 +7,13 @@ use std::time::Instant;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use addons_admission::AdmissionFacts;
-use certs::served::ServedCertificate;
+use certs::serving::ServedCertificate;
 use tokio::sync::watch;
 
 use crate::access::RequesterAccess;
 use crate::budget::BodyBudget;
 use crate::freshness::Freshness;
-use crate::live::LiveLookup;
+use crate::lookup::LiveLookup;
 use crate::refusal::ReviewRefusal;
 use crate::telemetry::WebhookMetrics;
 use crate::turns::ReviewTurns;

@@ -1,4 +1,4 @@
-//! What is due, at times given in seconds since the issue of what is there.
+//! Which step is due. Times are in seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ fn previous(until: i64) -> BTreeSet<PreviousAuthority> {
     .into()
 }
 
-/// What; current and next by the second of their issue; end of a previous one; settled; now; due.
+/// Case; seconds at which the current and the next authority were issued; end of a previous one; settled; now; due.
 type Row<'a> = (
     &'a str,
     Option<i64>,
@@ -195,7 +195,7 @@ fn what_the_secret_has_lost_is_recorded_again() {
     assert_eq!(next_step(&shared(true), false, at(1)), RotationStep::Tidy);
 }
 
-/// What; the leaf, whether the authority that signs now has signed it and whether it is trusted; whether the one that signs now is
+/// Case; the leaf, whether the authority that signs now has signed it and whether it is trusted; whether the one that signs now is
 /// carried, and settled; now; due.
 type LeafRow<'a> = (&'a str, Option<(bool, bool)>, bool, bool, i64, bool);
 
@@ -283,14 +283,14 @@ fn a_certificate_is_signed_again_in_time_and_only_by_who_is_trusted() {
     }
 }
 
-/// Whether this authority is carried for nine seconds.
+/// Whether this authority is announced for nine seconds.
 fn settled(carried_since: &BTreeMap<String, i64>, pem: &str, second: i64) -> bool {
     let since = carried_since.get(pem);
     since.is_some_and(|since| second - since >= 9)
 }
 
-/// Replicas of different speed, one after the other in any order, for many lives of the authority: at every moment each authority
-/// that may have signed what is served is announced.
+/// Replicas of different speed, in any order, over many lifetimes of the authority: at every moment, each authority that may have signed
+/// a served certificate is announced.
 #[test]
 fn over_many_rotations_whatever_is_served_is_announced() {
     let lifetimes = Lifetimes {
@@ -303,7 +303,7 @@ fn over_many_rotations_whatever_is_served_is_announced() {
     let mut rotations = BTreeSet::new();
     for second in 0..20 * LIFE as i64 {
         let now = at(second);
-        // Every replica looks at every fifth second at least, the second and third one more often.
+        // Every replica checks at least every five seconds, the second and the third more often.
         let replica = [0, 1, 2, 1, 2][usize::try_from(second % 5).unwrap()];
         let shared = SharedAuthorities::read(&data, now);
         let is_next_settled = shared
@@ -368,6 +368,6 @@ fn a_certificate_is_valid_for_servers_whose_clocks_are_behind() {
         let verified = verify(&material, std::slice::from_ref(&name), now);
         assert_eq!(verified.is_ok(), is_valid, "{hours} h");
     }
-    // Its life begins with its issue all the same.
+    // Its lifetime begins when it is issued all the same.
     assert_eq!(issued.life.begin, at(0));
 }

@@ -1,4 +1,4 @@
-//! The Secret as others may leave it.
+//! The Secret, as other clients may change it.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn first() -> SharedAuthorities {
         .unwrap()
 }
 
-/// What a Secret has to say about itself.
+/// A summary of a Secret.
 fn summary(shared: &SharedAuthorities) -> (bool, bool, usize, bool) {
     (
         shared.current.is_some(),
@@ -50,7 +50,7 @@ fn a_rotation_survives_the_way_through_the_secret() {
         .unwrap();
     let before = prepared.write(&SecretData::new());
     let data = promoted.write(&before);
-    // The key of the old one is gone with it.
+    // The key of the old authority is deleted with it.
     let keys: Vec<_> = data.keys().map(String::as_str).collect();
     let until = format!("previous-{}.crt", at(90).as_second());
     assert_eq!(keys, ["ca.crt", "ca.key", &until]);
@@ -63,22 +63,22 @@ fn a_rotation_survives_the_way_through_the_secret() {
     assert_eq!(tidy.certificates().collect::<Vec<_>>(), [&new]);
 }
 
-/// What was done to a key of the Secret.
+/// An edit of a key of the Secret.
 #[derive(Clone, Copy)]
 enum Edit {
     Gone,
     Text(&'static str),
     Bytes(&'static [u8]),
-    /// As in another Secret.
+    /// The value of another Secret.
     Other(&'static str),
-    /// With the same of another Secret behind it.
+    /// The value, followed by that of another Secret.
     Both,
-    /// A certificate that is not one of an authority, or its key.
+    /// A certificate that is not an authority, or its key.
     LeafCertificate,
     LeafKey,
 }
 
-/// What; the edited keys; now; the summary.
+/// Case; edited keys; now; summary.
 type Row<'a> = (
     &'a str,
     &'a [(&'a str, Edit)],
@@ -192,7 +192,7 @@ fn what_cannot_be_used_counts_as_missing_and_stays_announced() {
         }
         let shared = SharedAuthorities::read(&data, at(now));
         assert_eq!(summary(&shared), expected, "{what}");
-        // One write mends it.
+        // One write repairs it.
         let due = crate::rotation::next_step(&shared, false, at(now));
         let mended = shared.advance(due, at(now), &LIFETIMES).unwrap();
         let read = SharedAuthorities::read(&mended.write(&data), at(now));

@@ -11,8 +11,8 @@
 //! | [`validate`] | which rules apply to which request (semantics 4, 18) |
 //! | [`rules`] | the rules: one function per rule, one module per kind of object |
 //! | [`policy`] | AddonPolicies (semantics 19) |
-//! | [`listed`] | facts about a catalogue, by the names of its add-ons |
-//! | [`recorded`] | facts about an installation |
+//! | [`catalogue_facts`] | facts about a catalogue, by the names of its add-ons |
+//! | [`installation_facts`] | facts about an installation |
 //! | [`object`] | objects without the parts that no verdict reads |
 //! | [`marks`] | the metadata that guards need |
 //! | [`trust`] | who may do what to core add-ons and their guards, as a table |
@@ -24,14 +24,14 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod answer;
+pub mod catalogue_facts;
 pub mod core_set;
 pub mod document;
-pub mod listed;
+pub mod installation_facts;
 pub mod marks;
 pub mod mutate;
 pub mod object;
 pub mod policy;
-pub mod recorded;
 pub mod review;
 pub mod rules;
 pub mod trust;
@@ -45,8 +45,8 @@ pub(crate) mod fixtures;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use self::listed::CatalogueFacts;
-use self::recorded::InstallationFacts;
+use self::catalogue_facts::CatalogueFacts;
+use self::installation_facts::InstallationFacts;
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::api::policy::AddonPolicy;

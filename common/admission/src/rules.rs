@@ -6,7 +6,5 @@ pub mod duplicates;
 pub mod installation;
 pub mod location;
 pub mod namespace;
-pub mod nesting;
 pub mod reference;
-pub mod registry;
 pub mod size;

@@ -56,7 +56,7 @@ pub fn validate_catalogue(
         _ => {
             let mut verdict = validate_catalogue_spec(new, old, requester, facts);
             let spec = serde_json::to_string(&new.spec).unwrap_or_default();
-            verdict.add_problem(rules::nesting::check_text("spec", &spec));
+            verdict.add_problem(rules::size::check_text("spec", &spec));
             verdict
         }
     }
@@ -104,7 +104,7 @@ fn validate_catalogue_spec(
         .extend(rules::catalogue::unverifiable_hashes(new));
     verdict.problems.extend(rules::catalogue::one_source(new));
     verdict.add_problem(rules::catalogue::one_signer(new));
-    verdict.add_problem(rules::registry::check_registry(
+    verdict.add_problem(rules::location::check_registry(
         new.spec.registry.as_deref(),
     ));
     verdict
@@ -199,12 +199,12 @@ pub fn validate_installation(
         ));
     }
     if !marks.is_being_deleted() && is_judged {
-        verdict.add_problem(rules::nesting::check_installation(new));
+        verdict.add_problem(rules::size::check_readable(new));
         check_content(new, old, requester, facts, &mut verdict);
     }
     // Separate from the rest: a registry that was admitted once may stay while something else changes.
     if !marks.is_being_deleted() && old.is_none_or(|old| old.spec.registry != new.spec.registry) {
-        verdict.add_problem(rules::registry::check_registry(
+        verdict.add_problem(rules::location::check_registry(
             new.spec.registry.as_deref(),
         ));
     }
@@ -429,7 +429,7 @@ fn validate_installation_request(request: &ReviewRequest<'_>, facts: &AdmissionF
                 .then(|| read::read_installation(request, request.old_object))
                 .transpose();
             match (new, old) {
-                (Ok(new), Ok(mut old)) => match rules::nesting::check_installation(&new) {
+                (Ok(new), Ok(mut old)) => match rules::size::check_readable(&new) {
                     Some(problem) if new.spec.unreadable.is_some() => {
                         validate_unreadable(request, problem, &requester, facts)
                     }

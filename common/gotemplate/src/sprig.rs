@@ -7,14 +7,11 @@
 mod case;
 mod cast;
 mod decimal;
-mod defaults;
 mod dicts;
 mod durations;
 mod encodings;
-mod hashes;
 mod impure;
 mod json;
-mod kinds;
 mod lists;
 mod math;
 mod merge;
@@ -25,7 +22,7 @@ mod regex;
 mod sequences;
 mod strings;
 mod url;
-mod urls;
+mod values;
 mod versions;
 mod wrap;
 
@@ -40,19 +37,19 @@ pub use versions::COMPARISON_SIZE;
 pub const SPRIG: &[&[Function<'static>]] = &[
     strings::STRINGS,
     pieces::PIECES,
-    defaults::DEFAULTS,
+    values::DEFAULTS,
     lists::LISTS,
     dicts::DICTS,
     merge::MERGE,
     math::MATH,
     sequences::SEQUENCES,
     json::JSON,
-    kinds::KINDS,
+    values::KINDS,
     encodings::ENCODINGS,
-    hashes::HASHES,
+    encodings::HASHES,
     regex::REGEX,
     paths::PATHS,
-    urls::URLS,
+    url::URLS,
     versions::VERSIONS,
     durations::DURATIONS,
     impure::IMPURE,

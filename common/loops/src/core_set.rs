@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::installation::ReconcileOptions;
-use crate::rights::Rights;
+use crate::installation::Rights;
 
 /// The pause after a failure.
 const AGAIN: Duration = Duration::from_secs(5);

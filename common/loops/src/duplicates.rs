@@ -9,7 +9,7 @@ use addons_engine::catalogues;
 use addons_operation::{Context, OperationError};
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::shorten_message;
-use common::catalogue::unread::UnreadCatalogue;
+use common::catalogue::precedence::UnreadCatalogue;
 use tokio::sync::watch;
 use tokio::time::sleep;
 

@@ -8,7 +8,6 @@
 //! Candidates may differ in what they would lead with: see [`LeaderRevision`]. A candidate whose revision is not the newest stops, and leaves
 //! the Lease to the others for a while (semantics 21.6).
 
-mod follow;
 mod revision;
 
 use std::time::Duration;
@@ -19,7 +18,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 pub use revision::LeaderRevision;
 use revision::LeaderRevisions;
@@ -221,7 +220,7 @@ pub async fn run(
             let waiting = async {
                 match expires {
                     Some(expires) if expires > next => {
-                        follow::wait_for_expiry(cluster, candidate, &mut election, expires).await;
+                        wait_for_expiry(cluster, candidate, &mut election, expires).await;
                     }
                     sooner => sleep_until(sooner.unwrap_or(next)).await,
                 }
@@ -333,6 +332,49 @@ pub async fn resign(cluster: &Cluster, candidate: &ElectionCandidate) -> Result<
     lease::write(cluster, &free).await.map(drop)
 }
 
+/// Waits while another candidate leads, and takes in each renewal when it is written. If the Lease were only read now and then, renewals
+/// would be seen late, and the Lease of a dead leader would expire later. Ends when this candidate may be able to take the Lease, for
+/// which the next attempt reads it.
+async fn wait_for_expiry(
+    cluster: &Cluster,
+    candidate: &ElectionCandidate,
+    election: &mut Election,
+    expires: Instant,
+) {
+    let (heard, mut leases) = watch::channel(None::<Lease>);
+    let listening = async {
+        let ElectionCandidate {
+            namespace, name, ..
+        } = candidate;
+        let watching = lease::follow(cluster, namespace, name, |lease| heard.send(lease).is_err());
+        // Without the right to watch, or if a watch breaks off, the Lease is read at an interval.
+        if watching.await.is_err() {
+            sleep(RETRY).await;
+        }
+    };
+    let deciding = async {
+        let mut expires = expires;
+        loop {
+            tokio::select! {
+                () = sleep_until(expires) => return,
+                Ok(()) = leases.changed() => {}
+            }
+            let lease = leases.borrow_and_update().clone();
+            let spec = lease.as_ref().map(|lease| {
+                election.revisions = LeaderRevisions::from_lease(lease);
+                lease.spec.clone().unwrap_or_default()
+            });
+            match election.decide(spec.as_ref(), Instant::now(), cluster.now()) {
+                ElectionStep::Follow(later) => expires = later,
+                ElectionStep::Create(_) | ElectionStep::Replace(_) | ElectionStep::Claim => return,
+            }
+        }
+    };
+    tokio::select! {
+        () = listening => {}
+        () = deciding => {}
+    }
+}
+
 #[cfg(test)]
-#[path = "election/tests.rs"]
 mod tests;

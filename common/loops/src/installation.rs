@@ -2,9 +2,10 @@
 //! condition.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use addons_engine::attempt as attempt_mark;
+use addons_engine::compatible::{self, Fitness};
 use addons_engine::error::StaleReason;
 use addons_engine::events::{self, EventContent};
 use addons_engine::standing::{ReconcileState, record_state};
@@ -12,6 +13,7 @@ use addons_engine::{EngineError, Report, record};
 use addons_operation::elsewhere::is_managed_elsewhere;
 use addons_operation::error::AdoptError;
 use addons_operation::plan::{UninstallRequest, plan_removal};
+use addons_operation::recorded::Compatibility;
 use addons_operation::{
     Choices, Context, InstallationOutcome as Executed, Interruption, OperationError, Plan,
     Resolution, Resolver, RunOptions, execute, name_of, rollout, unfinished,
@@ -23,8 +25,6 @@ use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::catalogue::content::ContentError;
 
 use crate::attempts::{Attempts, BegunAttempt};
-use crate::compatibility;
-use crate::rights::Rights;
 
 /// What a condition or an Event of an installation says. The caller turns it into a line of text, because a way out is a command of the
 /// caller's program.
@@ -151,7 +151,7 @@ pub async fn reconcile(
         }
     });
     let writing = async {
-        match compatibility::update_conditions(ctx, resolver, record, &outcome).await? {
+        match update_compatibility(ctx, resolver, record, &outcome).await? {
             Some(now) => write_outcome(ctx, &now, &outcome, how).await,
             None => write_outcome(ctx, record, &outcome, how).await,
         }
@@ -435,4 +435,124 @@ async fn is_cluster_lost(ctx: &Context, error: &OperationError) -> bool {
         (Ok(cluster), OperationError::Engine(error)) => cluster.is_remote_failure(error),
         _ => false,
     }
+}
+
+/// A report about an installation that is being reconciled.
+pub(crate) enum ReconcileReport {
+    /// It only waits from now on.
+    Waits(InstallationName),
+    /// It was reconciled.
+    Done(Box<ReconciledInstallation>),
+}
+
+/// An installation that was reconciled.
+pub(crate) struct ReconciledInstallation {
+    pub(crate) name: InstallationName,
+    /// The record as it was last read or written; `None` if it was deleted, or if its namespace does not stand for a cluster.
+    pub(crate) record: Option<AddonInstallation>,
+    pub(crate) is_elsewhere: bool,
+    pub(crate) outcome: Result<ReconcileOutcome, OperationError>,
+    pub(crate) took: Duration,
+}
+
+/// Reconciles one installation of this cluster, from records that are read now.
+pub(crate) async fn reconcile_named(
+    ctx: Arc<Context>,
+    name: InstallationName,
+    how: ReconcileOptions,
+    interruption: Interruption,
+) -> ReconciledInstallation {
+    let begun = Instant::now();
+    let mut is_elsewhere = false;
+    let resolving = Resolver::for_records(&ctx);
+    let (record, outcome) = match interruption.unless_interrupted(resolving).await {
+        Err(error) => (None, Err(error)),
+        Ok(resolver) => {
+            let found = resolver.records.get(&name);
+            is_elsewhere = found.is_some() && !resolver.records.local.contains(&name.namespace);
+            match found.filter(|_| !is_elsewhere) {
+                None => (None, Ok(ReconcileOutcome::UpToDate)),
+                Some(record) => {
+                    let outcome = reconcile(&ctx, &resolver, record, &how, &interruption).await;
+                    let last = match &outcome {
+                        ReconcileOutcome::Executed(_, report) => report.record.clone(),
+                        _ => Some(record.clone()),
+                    };
+                    (last, Ok(outcome))
+                }
+            }
+        }
+    };
+    ReconciledInstallation {
+        name,
+        record,
+        is_elsewhere,
+        outcome,
+        took: begun.elapsed(),
+    }
+}
+
+/// The rights with which the objects of an installation are read and written (semantics 16.6).
+pub(crate) enum Rights {
+    /// The rights of the loop, or of the kubeconfig of another cluster.
+    Own,
+    /// The rights of this ServiceAccount in the namespace of the record.
+    ServiceAccount(String),
+    /// None: outside the system namespace, the record has to name an account.
+    Missing,
+}
+
+impl Rights {
+    /// Determines the rights for a record.
+    ///
+    /// # Errors
+    /// What the namespace of the record stands for cannot be read.
+    pub(crate) async fn for_record(
+        ctx: &Context,
+        record: &AddonInstallation,
+        how: &ReconcileOptions,
+    ) -> Result<Self, OperationError> {
+        let is_of_system = name_of(record).namespace == ctx.settings().system_namespace;
+        let default = how.account.as_ref().filter(|_| is_of_system);
+        if let Some(account) = record.spec.service_account_name.as_ref().or(default) {
+            return Ok(Self::ServiceAccount(account.clone()));
+        }
+        // In another cluster, the kubeconfig gives the rights; from this cluster, only the Secrets of `valuesFrom` are read. A record
+        // with template data is refused later, because only some methods take it.
+        let is_given = ctx.is_remote().await? && record.spec.values_from.is_empty();
+        Ok(if is_of_system || is_given {
+            Self::Own
+        } else {
+            Self::Missing
+        })
+    }
+}
+
+/// Checks whether the installed version still fits its cluster, which may have been upgraded, and is still listed by its catalogue. Only
+/// updates the conditions `Compatible` and `Unlisted`. Returns the new record, or `None` if nothing changed.
+async fn update_compatibility(
+    ctx: &Context,
+    resolver: &Resolver<'_>,
+    record: &AddonInstallation,
+    outcome: &ReconcileOutcome,
+) -> Result<Option<AddonInstallation>, OperationError> {
+    let last = match outcome {
+        ReconcileOutcome::Executed(_, report) => report.record.as_ref(),
+        _ => Some(record),
+    };
+    let Some(last) = last.filter(|last| last.metadata.deletion_timestamp.is_none()) else {
+        return Ok(None);
+    };
+    let fitness = match resolver.compatibility(last).await? {
+        Compatibility::Unknown => return Ok(None),
+        Compatibility::Fits => Fitness::Fits,
+        Compatibility::Orphaned(lost) => Fitness::Unlisted(lost.to_string()),
+        Compatibility::Unlisted(unlisted) => Fitness::Unlisted(unlisted.to_string()),
+        Compatibility::Misfit(reason) => {
+            let version = last.installed().map(|installed| installed.version.as_str());
+            let version = version.unwrap_or_default();
+            Fitness::Misfit(format!("{} {version}: {reason}", last.spec.addon_ref.name))
+        }
+    };
+    Ok(compatible::update_conditions(ctx.home().await?, last, &fitness).await?)
 }

@@ -11,11 +11,11 @@ use futures::StreamExt as _;
 use futures::stream;
 
 use crate::core_set::{self, CoreSetReport};
-use crate::done::{ReconcileReport, ReconciledInstallation};
 use crate::installation::{ReconcileOptions, ReconcileOutcome, reconcile};
+use crate::installation::{ReconcileReport, ReconciledInstallation};
+use crate::remote::GroupedInstallation;
 use crate::slots::{Lane, Slots};
-use crate::there::GroupedInstallation;
-use crate::{duplicates, there};
+use crate::{duplicates, remote};
 
 /// The most installations that are worked on or waited for at the same time.
 const UNDER_WAY: usize = 256;
@@ -129,7 +129,7 @@ async fn reconcile_other_clusters(
             }
         };
         let ctx = ctx.for_namespace(&namespace);
-        there::reconcile_together(&ctx, &all, how, interruption, &slots, &note).await;
+        remote::reconcile_together(&ctx, &all, how, interruption, &slots, &note).await;
         found.into_inner().unwrap_or_else(PoisonError::into_inner)
     });
     let mut looking = stream::iter(looking).buffer_unordered(CLUSTERS);

@@ -4,8 +4,8 @@
 //! Nothing is decided from what a watch says: it only triggers a check. Each installation is planned from what is read then, and executed
 //! under the lock of its record, so a person's command and the loop never work on one at the same time.
 
+mod leader;
 mod remotes;
-mod turn;
 mod under_way;
 
 use std::time::Duration;
@@ -19,12 +19,12 @@ use futures::StreamExt as _;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::distributed::Distribution;
-use crate::done::{ReconcileReport, ReconciledInstallation};
+use crate::distribution::Distribution;
 use crate::election::{self, ElectionCandidate, LeaderRevision};
 use crate::installation::{ReconcileOptions, ReconcileOutcome};
+use crate::installation::{ReconcileReport, ReconciledInstallation};
 use crate::metrics::{LoopMetrics, OutcomeLabel};
-use turn::LeaderState;
+use leader::LeaderState;
 
 /// A loop over all installations of a cluster.
 pub struct Reconciler<'a> {
@@ -115,53 +115,53 @@ impl Reconciler<'_> {
         interruption: &Interruption,
         tell: &(dyn Fn(LoopEvent<'_>) + Send + Sync),
     ) {
-        let mut turn = LeaderState::new(self.ctx.fresh(), apart, self.interval, &self.how);
+        let mut leader = LeaderState::new(self.ctx.fresh(), apart, self.interval, &self.how);
         let mut led = false;
         loop {
             let leads = leading.borrow_and_update().is_some() && !interruption.is_interrupted();
             if leads && !led {
-                turn.watch_all(&self.how, &self.distribution);
+                leader.watch_all(&self.how, &self.distribution);
             } else if !leads && led {
-                turn.unwatch();
+                leader.unwatch();
             }
             led = leads;
             if leads {
-                turn.begin(&self.how, interruption);
-            } else if turn.is_idle() {
+                leader.begin(&self.how, interruption);
+            } else if leader.is_idle() {
                 return;
             }
-            let due = turn.next();
+            let due = leader.next();
             // The records that are being read may be older than what watches have seen meanwhile.
-            let takes = leads && !turn.is_reading();
+            let takes = leads && !leader.is_reading();
             tokio::select! {
                 biased;
-                Some(()) = turn.running.next() => {}
-                Some(heard) = turn.reports.recv() => match heard {
-                    ReconcileReport::Waits(name) => turn.under_way.wait(&name),
-                    ReconcileReport::Done(done) => self.end(&mut turn, *done, tell),
+                Some(()) = leader.running.next() => {}
+                Some(heard) = leader.reports.recv() => match heard {
+                    ReconcileReport::Waits(name) => leader.under_way.wait(&name),
+                    ReconcileReport::Done(done) => self.end(&mut leader, *done, tell),
                 },
-                Some(namespace) = turn.remotes.running.next() => turn.remotes.end(&namespace),
-                Some(written) = turn.contests.next() => {
+                Some(namespace) = leader.remotes.running.next() => leader.remotes.end(&namespace),
+                Some(written) = leader.contests.next() => {
                     if let Err(error) = written {
                         tell(LoopEvent::Failed(&error));
                     }
                 }
-                Some(news) = turn.distributed.recv() => match &news {
+                Some(news) = leader.distributed.recv() => match &news {
                     Ok((target, pushed)) => tell(LoopEvent::Distributed(target, pushed)),
                     Err(error) => tell(LoopEvent::NotDistributed(error)),
                 },
-                Some(reading) = turn.reading.next() => {
-                    if let Err(error) = turn.end_reading(reading) {
+                Some(reading) = leader.reading.next() => {
+                    if let Err(error) = leader.end_reading(reading) {
                         tell(LoopEvent::Failed(&error));
                     }
                 }
-                Some(signal) = turn.inbox.recv(), if takes => turn.handle_signal(signal),
-                Some(()) = turn.watches.next(), if leads => {}
-                () = wait_until(due), if leads => turn.begin_reading(),
+                Some(signal) = leader.inbox.recv(), if takes => leader.handle_signal(signal),
+                Some(()) = leader.watches.next(), if leads => {}
+                () = wait_until(due), if leads => leader.begin_reading(),
                 _ = leading.changed() => {}
                 () = interruption.wait_interrupted(), if leads => {}
             }
-            let installations = i64::try_from(turn.queue.len()).unwrap_or(i64::MAX);
+            let installations = i64::try_from(leader.queue.len()).unwrap_or(i64::MAX);
             self.metrics.installations.set(installations);
         }
     }
@@ -169,7 +169,7 @@ impl Reconciler<'_> {
     /// Takes in the result of an installation.
     fn end(
         &self,
-        turn: &mut LeaderState,
+        leader: &mut LeaderState,
         done: ReconciledInstallation,
         tell: &(dyn Fn(LoopEvent<'_>) + Send + Sync),
     ) {
@@ -178,7 +178,7 @@ impl Reconciler<'_> {
             Ok(outcome) => tell(LoopEvent::Reconciled(&done.name, outcome)),
             Err(error) => tell(LoopEvent::Failed(error)),
         }
-        turn.end(done);
+        leader.end(done);
     }
 
     fn count(&self, done: &ReconciledInstallation) {

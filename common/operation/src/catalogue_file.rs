@@ -11,12 +11,12 @@ use addons_sources::location::{self, LocatedCatalogue};
 use addons_sources::pinned::{self, PinnedFile, PinnedFileError};
 use addons_sources::{Reach, SourceAccess};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueFrom, SourceKind};
-use common::catalogue::beside::RelativeManifestError;
+use common::catalogue::precedence::UnreadCatalogue;
 use common::catalogue::reference::NamesMismatch;
+use common::catalogue::relative::RelativeManifestError;
 use common::catalogue::select::SelectionRules;
 use common::catalogue::size::CatalogueTooLarge;
-use common::catalogue::unread::UnreadCatalogue;
-use common::catalogue::{beside, merged, reference, size};
+use common::catalogue::{merged, reference, relative, size};
 use common::entrance::UnreadableField;
 use common::manifest::digest;
 
@@ -254,7 +254,7 @@ fn merge_content(
     if from.url.is_none() && spec.base_url.as_ref() == Some(&location) {
         spec.base_url = None;
     }
-    beside::resolve(&mut spec, from, &revision).map_err(CatalogueFileError::from)?;
+    relative::resolve(&mut spec, from, &revision).map_err(CatalogueFileError::from)?;
     let spec = AddonCatalogueSpec {
         addons: spec.addons,
         base_url: spec.base_url,

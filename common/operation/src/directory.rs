@@ -14,8 +14,8 @@ use common::api::names::InstallationName;
 use common::catalogue::author::Author;
 use common::catalogue::select::SelectionRules;
 use common::catalogue::{CatalogueEntry, Origin};
-use common::directory::gone::{RemovedInstallations, find_removed};
 use common::directory::{DirectoryEntry, IgnoreReason, NAMESPACE};
+use common::directory::{RemovedInstallations, find_removed};
 
 use self::found::DirectorySync;
 use crate::error::{DirectorySyncError, OperationError};

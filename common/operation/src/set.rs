@@ -7,9 +7,10 @@ use serde_json::Value;
 use addons_render::facts::is_network_plugin;
 use common::api::installation::AddonInstallation;
 use common::api::names::{API_VERSION, GROUP};
-use common::manifest::lost::find_lost_fields;
 use common::manifest::yaml::{FieldPositions, YamlDocument, YamlError, YamlOptions, documents};
-use common::schema::mistakes::{DocumentMistake, describe_by_line, find_mistakes, unknown_fields};
+use common::schema::mistakes::{
+    DocumentMistake, describe_by_line, find_mistakes, find_unknown_fields,
+};
 
 /// The maximum number of installations in a set.
 pub const MAX_INSTALLATIONS: usize = 1_000;
@@ -224,7 +225,7 @@ fn parse_installation(
     let spec = value["spec"].clone();
     let mut object: AddonInstallation = serde_json::from_value(value).map_err(of_serde)?;
     let kept = serde_json::to_value(&object.spec).map_err(of_serde)?;
-    let unknown = unknown_fields(find_lost_fields(&spec, &kept, "spec"));
+    let unknown = find_unknown_fields(&spec, &kept, "spec");
     if !unknown.is_empty() {
         return Err(written.malformed(&unknown));
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use addons_admission::installation_facts::InstallationFacts;
 use addons_admission::marks::GuardMarks;
-use addons_admission::recorded::InstallationFacts;
 use addons_admission::rules;
 use addons_admission::verdict::{AdmissionProblem, Verdict};
 use addons_admission::{

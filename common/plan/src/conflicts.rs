@@ -13,7 +13,7 @@ use super::adoption::Adoption;
 use super::holder::ResourceHolder;
 use common::api::installation::ConflictPolicy;
 use common::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
-use common::shorten::shorten;
+use common::text::shorten;
 use common::values::mask::SecretMask;
 
 /// Path of the field that an autoscaler sets.

@@ -7,7 +7,6 @@
 mod kubeadm;
 mod observed;
 mod plugin;
-mod provider;
 mod shape;
 
 use std::fmt;
@@ -110,34 +109,6 @@ pub fn facts_digest(facts: &TemplateFacts, overlays: &FactOverlays) -> String {
 }
 
 impl TemplateFacts {
-    /// Returns the unknown fields, as templates spell them.
-    #[must_use]
-    pub fn unknown_fields(&self) -> Vec<&'static str> {
-        let fields = [
-            (".Cluster.Name", self.name.is_empty()),
-            (".Cluster.Version", self.version.is_empty()),
-            (".Cluster.CloudProviderName", self.provider.is_empty()),
-            (".Cluster.CNIPlugin.Type", self.plugin.kind.is_empty()),
-            (".Cluster.CNIPlugin.Version", self.plugin.version.is_empty()),
-            (".Cluster.Address", self.endpoint.is_empty()),
-            (".Cluster.Network.DNSDomain", self.dns_domain.is_empty()),
-            (".Cluster.Network.DNSClusterIP", self.dns_address.is_empty()),
-            (
-                ".Cluster.Network.DNSResolverIP",
-                self.resolver_address.is_empty(),
-            ),
-            (".Cluster.Network.PodCIDRBlocks", self.pod_ranges.is_empty()),
-            (
-                ".Cluster.Network.ServiceCIDRBlocks",
-                self.service_ranges.is_empty(),
-            ),
-            (".Cluster.Network.ProxyMode", self.proxy_mode.is_empty()),
-            (".Cluster.Network.NodePortRange", self.node_ports.is_empty()),
-        ];
-        let unknown = fields.into_iter().filter(|(_, is_unknown)| *is_unknown);
-        unknown.map(|(field, _)| field).collect()
-    }
-
     /// Returns the facts alone, with all fields of the shape.
     fn to_document(&self) -> Value {
         let mut document = shape::empty_template_data();

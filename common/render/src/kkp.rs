@@ -1,6 +1,5 @@
 //! Renders templates of Kubermatic's (KKP) add-ons as KKP does, with its functions, its data, and its way of joining files.
 
-mod config_hash;
 mod data;
 mod field;
 mod functions;

@@ -185,7 +185,7 @@ impl<R: Read> HashingReader<R> {
 
     /// Returns the hex sha256 of the bytes that were read.
     fn hex(self) -> String {
-        common::hex::encode(&self.digest.finalize())
+        common::text::encode_hex(&self.digest.finalize())
     }
 
     /// Reads the remaining bytes and returns the hex sha256 of all bytes.

@@ -8,7 +8,6 @@ use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
 use common::catalogue::channel::ChannelError;
 use common::catalogue::{Catalogue, Origin, channel};
-use common::manifest::lost::find_lost_fields;
 use common::manifest::yaml::{FieldPositions, YamlDocument, YamlError, YamlOptions, documents};
 use common::nearest::nearest;
 use common::schema::mistakes::{self, describe_by_line};
@@ -290,7 +289,7 @@ fn read_catalogue(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Docum
     let read: AddonCatalogueSpec =
         serde_json::from_value(spec.clone()).map_err(malformed("spec"))?;
     let kept = serde_json::to_value(&read).map_err(malformed("spec"))?;
-    let unknown = mistakes::unknown_fields(find_lost_fields(&spec, &kept, "spec"));
+    let unknown = mistakes::find_unknown_fields(&spec, &kept, "spec");
     if !unknown.is_empty() {
         return Err(unknown);
     }

@@ -38,7 +38,7 @@ impl Loopback {
         Ok(Self {
             address: listener.local_addr()?,
             listener,
-            token: common::hex::encode(&random),
+            token: common::text::encode_hex(&random),
         })
     }
 

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shorten::shorten;
+use crate::text::shorten;
 
 /// The installation is installed and ready.
 pub const READY: &str = "Ready";

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::hex;
+use crate::text::encode_hex;
 
 /// The API group of all our objects.
 pub const GROUP: &str = "kubectl-addons.dev";
@@ -268,7 +268,7 @@ fn is_label_name(part: &str) -> bool {
 /// Returns the first `digits` hex digits of the sha256 of `bytes`.
 #[must_use]
 pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
-    let mut prefix = hex::encode(&Sha256::digest(bytes));
+    let mut prefix = encode_hex(&Sha256::digest(bytes));
     prefix.truncate(digits);
     prefix
 }

@@ -78,7 +78,7 @@ pub fn list_references(
 
 #[cfg(test)]
 mod tests {
-    use addons_versions::kubernetes;
+    use addons_versions::tolerant;
     use serde_json::{Value, json};
 
     use super::*;
@@ -104,7 +104,7 @@ mod tests {
         let catalogue = Catalogue::from_objects(&catalogues);
         for (cluster, expected) in [("1.29.1", "1.0.0"), ("1.30.0-gke.1", "2.0.0")] {
             let facts = ClusterVersions {
-                kubernetes: Some(kubernetes::parse(cluster).unwrap()),
+                kubernetes: Some(tolerant::parse_kubernetes(cluster).unwrap()),
                 kkp: None,
             };
             let text = list_references(&catalogue, &facts).unwrap();

@@ -1,19 +1,17 @@
 //! Chooses the entry that fits a cluster, and says why every other one was rejected (semantics 3, 11).
 
+mod fit;
+
 use std::fmt;
 
-use semver::Version;
+use semver::{BuildMetadata, Version};
 use serde::Serialize;
 
 use super::{Catalogue, CatalogueEntry, Origin, replaces};
 use crate::api::rules::RuleSet;
 use addons_versions::tolerant;
 
-mod fit;
-mod rank;
-
 pub use fit::find_misfit;
-use rank::EntryRank;
 
 /// The rules that choose between entries, and decide whether an installed one is due (semantics 11.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -347,6 +345,32 @@ impl<'a> EntryCandidate<'a> {
             }
         } else {
             RejectionReason::EarlierEntryWins
+        }
+    }
+}
+
+/// How new an entry is. Build metadata does not count (semantics 2.1), so entries can have equal ranks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum EntryRank {
+    /// The entry has no version.
+    Unversioned,
+    /// The version cannot be read. It never replaces a readable one.
+    Unreadable,
+    /// The version, without build metadata.
+    Versioned(Version),
+}
+
+impl EntryRank {
+    fn new(version: &str) -> Self {
+        if version.is_empty() {
+            return Self::Unversioned;
+        }
+        match tolerant::parse(version) {
+            Ok(version) => Self::Versioned(Version {
+                build: BuildMetadata::EMPTY,
+                ..version
+            }),
+            Err(_) => Self::Unreadable,
         }
     }
 }

@@ -1,4 +1,3 @@
-use super::gone::{RemovedInstallations, find_removed};
 use super::*;
 
 const ROOT: &str = "/etc/kubernetes/addons";
@@ -121,7 +120,7 @@ fn what_is_created_once_carries_the_mark() {
     assert_eq!(marks.collect::<Vec<_>>(), [Some("create-only"), None]);
 }
 
-/// What the seed ignores is ignored loudly, and stays as it is.
+/// Objects that the addon-manager ignores are reported, and stay unchanged.
 #[test]
 fn unlabelled_objects_are_ignored_and_held() {
     let text = object("ConfigMap", "bare", "") + &reconciled("kept");
@@ -156,7 +155,7 @@ fn a_bare_true_counts_as_text_with_a_warning() {
     assert!(problems(&directory.addons[0]).contains("metadata.labels"));
 }
 
-/// (files, problems of the add-on `a`, whether it is left alone, whether it holds an object that it does not want)
+/// (files, problems of the add-on `a`, whether it is left alone, whether it keeps an object that it does not define)
 #[test]
 fn what_cannot_be_read_holds_what_it_may_define() {
     let good = || file("a/good.yaml", &reconciled("good"));
@@ -187,7 +186,7 @@ fn what_cannot_be_read_holds_what_it_may_define() {
         assert!(addon.reason_to_keep(&key("gone")).is_some(), "{problem}");
         assert!(other.problems.is_empty() && other.reason_to_keep(&key("gone")).is_none());
     }
-    // Comments are a manifest without objects.
+    // A file of comments is a manifest without objects.
     let directory = read(vec![file("a.yaml", "# nothing\n")]);
     assert!(directory.addons[0].problems.is_empty());
     assert_eq!(directory.addons[0].reason_to_keep(&key("gone")), None);
@@ -231,7 +230,7 @@ fn two_files_that_define_one_object_are_named() {
         assert!(addon.reason_to_keep(&key("x")).is_some());
         assert_eq!(addon.reason_to_keep(&key("y")), None);
     }
-    // The same text twice in one add-on is taken once.
+    // Of the same text twice in one add-on, one stays.
     let twice = read(vec![
         file("a/1.yaml", &reconciled("x")),
         file("a/2.yaml", &reconciled("x")),
@@ -239,7 +238,7 @@ fn two_files_that_define_one_object_are_named() {
     assert_eq!(names(&twice.addons[0]), ["x"]);
     assert!(twice.addons[0].problems.is_empty());
     assert_eq!(twice.addons[0].warnings.len(), 1);
-    // Other text under one name is not; no namespace means `default`.
+    // Other text under the same name does not; no namespace means `default`.
     let bare = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, labels: {addonmanager.kubernetes.io/mode: Reconcile}}\n";
     let named = bare.replace("{name: x,", "{name: x, namespace: default,");
     let other = read(vec![file("a/1.yaml", bare), file("a/2.yaml", &named)]);
@@ -312,7 +311,7 @@ fn what_is_gone() {
     assert!(!RemovedInstallations::default().is_majority());
 }
 
-/// A change of a file is a change of the digest, and so is a file that cannot be read any more.
+/// A change of a file changes the digest, and so does a file that cannot be read any more.
 #[test]
 fn digests() {
     let of = |files: Vec<DirectoryFile>| read(files).addons[0].digest.clone();
@@ -329,4 +328,31 @@ fn digests() {
     ] {
         assert_ne!(one, of(other));
     }
+}
+
+#[test]
+fn a_digest_is_of_names_and_contents_and_of_nothing_half_done() {
+    let base = digest_files(&[file("a.yaml", "a"), file("b.yaml", "b")]);
+    assert_eq!(base.as_deref().map(str::len), Some(16));
+    let unreadable = DirectoryFile {
+        content: Err("no".to_owned()),
+        ..file("b.yaml", "")
+    };
+    assert!(digest_files(&[]).is_some_and(|empty| Some(empty) != base));
+    for (files, is_whole) in [
+        (vec![file("a.yaml", "a")], true),
+        (vec![file("a.yaml", "a"), file("c.yaml", "b")], true),
+        (vec![file("a.yaml", "b"), file("b.yaml", "a")], true),
+        (vec![file("a.yaml", "a"), file("b.yaml", " \n")], false),
+        (vec![file("a.yaml", "a"), unreadable], false),
+    ] {
+        let other = digest_files(&files);
+        assert_eq!(other.is_some(), is_whole, "{files:?}");
+        assert_ne!(other, base, "{files:?}");
+    }
+    let changing = DirectoryFile {
+        is_changing: true,
+        ..file("a.yaml", "a")
+    };
+    assert_eq!(digest_files(&[changing]), None);
 }

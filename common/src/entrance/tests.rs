@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 
 const KEY: &str = "$serde_json::private::RawValue";
-/// Of the threads that judge reviews: those of actix and of tokio.
+/// The stack of the threads that validate reviews, which belong to actix and tokio.
 const STACK: usize = 2 << 20;
 
 fn nested(levels: usize) -> String {
@@ -58,7 +58,7 @@ fn what_is_read_is_bounded() {
     assert_eq!(error.to_string(), refused.to_string());
     let many = format!("[{}0]", "0,".repeat(MAX_NODES));
     assert_eq!(check(many.as_bytes(), MAX_DEPTH), Err(BoundsError::Nodes));
-    // Brackets in texts are none.
+    // Brackets in texts do not count.
     assert_eq!(check(br#"["[[[[\"[[[["]"#, 1), Ok(()));
 }
 
@@ -104,7 +104,7 @@ fn what_is_one_of_many_is_reduced_to_its_metadata() {
     assert!(read_object("{").is_err());
 }
 
-/// The stack does not grow with what others write, wherever it is read. Frames of a build for tests are larger than those of a release.
+/// The stack does not grow with the input. The frames of a test build are larger than those of a release.
 #[test]
 #[expect(
     clippy::disallowed_types,

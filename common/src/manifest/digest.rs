@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use crate::hex;
+use crate::text::encode_hex;
 
 /// The algorithm of a `manifestHash`, which its length determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub fn digest(value: &Value) -> String {
 pub fn sha256_canonical(value: &Value) -> String {
     let mut hasher = Sha256::new();
     write_canonical(value, &mut hasher);
-    hex::encode(&hasher.finalize())
+    encode_hex(&hasher.finalize())
 }
 
 /// Compares bytes with the `manifestHash` of an index: 64 hex digits are a sha256, 40 a sha1. The hash may be that of the bytes without
@@ -86,7 +86,7 @@ pub fn sha256_canonical(value: &Value) -> String {
 pub fn verify(bytes: &[u8], expected: &str) -> Result<HashAlgorithm, HashError> {
     let found = check_hash(expected)?;
     let (algorithm, hash): (_, fn(&[u8]) -> String) = match found {
-        HashAlgorithm::Sha1 => ("sha1", |bytes| hex::encode(&Sha1::digest(bytes))),
+        HashAlgorithm::Sha1 => ("sha1", |bytes| encode_hex(&Sha1::digest(bytes))),
         HashAlgorithm::Sha256 | HashAlgorithm::Md5 => ("sha256", sha256),
     };
     let actual = hash(trim(bytes));
@@ -116,7 +116,7 @@ pub fn check_hash(hash: &str) -> Result<HashAlgorithm, HashError> {
 /// Returns the hex sha256 of bytes.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    hex::encode(&Sha256::digest(bytes))
+    encode_hex(&Sha256::digest(bytes))
 }
 
 /// Returns the hex sha256 of the bytes without surrounding white space. kops writes it as `manifestHash`, and it replaces that of an entry

@@ -1,4 +1,4 @@
-//! Ownership marks, the namespace of an object, and fields that only the server writes.
+//! Ownership marks, and fields that only the server writes.
 
 use serde_json::{Map, Value};
 
@@ -64,48 +64,6 @@ pub fn owner_label(object: &Value) -> Option<&str> {
         .get("labels")?
         .get(LABEL_OWNER)?
         .as_str()
-}
-
-/// Returns the installation that the annotation names. Any client can write the annotation, so only [`is_owned_by`] is proof.
-#[must_use]
-pub fn annotated_owner(object: &Value) -> Option<InstallationName> {
-    let pair = object
-        .get("metadata")?
-        .get("annotations")?
-        .get(ANNOTATION_INSTALLATION)?
-        .as_str()?;
-    let (namespace, name) = pair.split_once('/')?;
-    Some(InstallationName {
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-    })
-}
-
-/// Returns whether an object carries the owner label of an installation.
-#[must_use]
-pub fn is_owned_by(object: &Value, installation: &InstallationName) -> bool {
-    owner_label(object) == Some(&owner_hash(&installation.namespace, &installation.name))
-}
-
-/// Sets the target namespace on a namespaced object without a namespace, and removes the namespace from a cluster-scoped object, which
-/// returns a warning (semantics 7.1).
-#[must_use]
-pub fn set_namespace(object: &mut Value, namespaced: bool, target: &str) -> Option<String> {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or("?");
-    let kind = kind.to_owned();
-    let metadata = metadata_mut(object)?;
-    if namespaced {
-        if !metadata.contains_key("namespace") {
-            metadata.insert("namespace".into(), target.into());
-        }
-        return None;
-    }
-    let namespace = metadata.remove("namespace")?;
-    let name = metadata.get("name").and_then(Value::as_str).unwrap_or("?");
-    Some(format!(
-        "{kind} {name} is cluster-scoped, but has namespace {}: the namespace is ignored",
-        namespace.as_str().unwrap_or("?")
-    ))
 }
 
 /// Fields of `metadata` that only the server writes.
@@ -186,18 +144,15 @@ mod tests {
 
     use super::*;
 
-    fn installation() -> InstallationName {
-        InstallationName {
-            namespace: "kubectl-addons".into(),
-            name: "web".into(),
-        }
-    }
-
     #[test]
     fn marks_are_added_to_what_is_there() {
         let mut object =
             json!({"metadata": {"name": "a", "labels": {"app": "x"}, "annotations": null}});
-        OwnershipMarks::for_installation(&installation()).add_to(&mut object);
+        let installation = InstallationName {
+            namespace: "kubectl-addons".into(),
+            name: "web".into(),
+        };
+        OwnershipMarks::for_installation(&installation).add_to(&mut object);
         let hash = owner_hash("kubectl-addons", "web");
         assert_eq!(
             object["metadata"],
@@ -207,34 +162,7 @@ mod tests {
                 "annotations": {"kubectl-addons.dev/installation": "kubectl-addons/web"},
             })
         );
-        assert_eq!(annotated_owner(&object), Some(installation()));
-        assert!(is_owned_by(&object, &installation()));
-        let other = InstallationName {
-            name: "b".into(),
-            ..installation()
-        };
-        assert!(!is_owned_by(&object, &other));
-    }
-
-    /// Semantics 7.
-    #[test]
-    fn the_namespace_follows_the_scope() {
-        let mut object = json!({"kind": "Role", "metadata": {"name": "a"}});
-        assert_eq!(set_namespace(&mut object, true, "web"), None);
-        assert_eq!(object["metadata"]["namespace"], "web");
-        assert_eq!(set_namespace(&mut object, true, "other"), None);
-        assert_eq!(object["metadata"]["namespace"], "web");
-        let mut object =
-            json!({"kind": "ClusterRole", "metadata": {"name": "a", "namespace": "x"}});
-        assert_eq!(
-            set_namespace(&mut object, false, "web").as_deref(),
-            Some("ClusterRole a is cluster-scoped, but has namespace x: the namespace is ignored")
-        );
-        assert_eq!(
-            object,
-            json!({"kind": "ClusterRole", "metadata": {"name": "a"}})
-        );
-        assert_eq!(set_namespace(&mut object, false, "web"), None);
+        assert_eq!(owner_label(&object), Some(hash.as_str()));
     }
 
     #[test]

@@ -29,9 +29,12 @@ pub fn find_mistakes<K: CustomResourceExt>(document: &Value) -> Vec<DocumentMist
     found.into_iter().map(mistake).collect()
 }
 
-/// Returns a mistake for each field that our type of object does not have.
+/// Returns a mistake for each field below `path` that is in `written` but not in `read`: deserialization dropped it silently, because our
+/// type does not have it. An empty value does not count.
 #[must_use]
-pub fn unknown_fields(paths: Vec<String>) -> Vec<DocumentMistake> {
+pub fn find_unknown_fields(written: &Value, read: &Value, path: &str) -> Vec<DocumentMistake> {
+    let mut paths = Vec::new();
+    collect_dropped(written, read, path, &mut paths);
     let mistake = |path| DocumentMistake {
         text: format!("unknown field {path}; remove it or correct its name"),
         path,
@@ -76,6 +79,37 @@ fn schema_of<K: CustomResourceExt>() -> Value {
     let mut definition = serde_json::to_value(K::crd()).unwrap_or_default();
     let schema = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema");
     schema.map(Value::take).unwrap_or_default()
+}
+
+fn collect_dropped(written: &Value, read: &Value, path: &str, found: &mut Vec<String>) {
+    match (written, read) {
+        (Value::Object(written), Value::Object(read)) => {
+            for (key, value) in written {
+                let path = format!("{path}.{key}");
+                match read.get(key) {
+                    Some(read) => collect_dropped(value, read, &path, found),
+                    None if is_empty(value) => {}
+                    None => found.push(path),
+                }
+            }
+        }
+        (Value::Array(written), Value::Array(read)) => {
+            for (i, (written, read)) in written.iter().zip(read).enumerate() {
+                collect_dropped(written, read, &format!("{path}[{i}]"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.values().all(is_empty),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ fn thing(spec: Value) -> Manifest {
     manifest(9, object)
 }
 
-/// `path message` of every problem, and what is noted.
+/// Returns `path message` of every problem, and the notes.
 fn judge(spec_schema: Value, spec: Value) -> (Vec<String>, Vec<String>) {
     let schema = json!({"type": "object", "properties": {"spec": spec_schema}});
     let manifests = [definition(schema), thing(spec)];
@@ -40,7 +40,7 @@ fn judge(spec_schema: Value, spec: Value) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// (schema of spec, spec, what is wrong); empty = nothing is.
+/// (schema of spec, spec, problems).
 #[test]
 fn what_a_schema_says() {
     let object = |properties: Value| json!({"type": "object", "properties": properties});
@@ -95,7 +95,7 @@ fn what_a_schema_says() {
             json!({"a": true}),
             "spec.a must be an integer or a string, not a boolean",
         ),
-        // Required; a default and a null count as the API server counts them.
+        // Required fields. Defaults and nulls count as in the API server.
         (
             json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}),
             json!({}),
@@ -248,7 +248,7 @@ fn what_a_schema_says() {
             json!({"a": "x"}),
             "spec is what its schema excludes (not)",
         ),
-        // Whole objects inside.
+        // Embedded objects.
         (
             object(
                 json!({"a": {"type": "object", "x-kubernetes-embedded-resource": true,

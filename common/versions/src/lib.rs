@@ -3,7 +3,7 @@
 //! | text | is read by | as upstream |
 //! |---|---|---|
 //! | version of an entry | [`tolerant::parse`] | kops: blang `ParseTolerant` |
-//! | version of a cluster | [`kubernetes::parse`] | kops: the same, without the pre-release |
+//! | version of a cluster | [`tolerant::parse_kubernetes`] | kops: the same, without the pre-release |
 //! | `kubernetesVersion` of a kops index | [`range::Range`] | blang/semver 4.0.0 |
 //! | `k8sVersion`, `kkpVersion`, `requires` | [`constraint::Constraint`] | Masterminds/semver 3.4 and 3.5 |
 //!
@@ -13,7 +13,6 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod constraint;
-pub mod kubernetes;
 pub mod range;
 pub mod tolerant;
 

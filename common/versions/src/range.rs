@@ -213,7 +213,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, version: &str, expect: bool) {
         let range = Range::parse(text).unwrap();
-        let version = super::super::kubernetes::parse(version).unwrap();
+        let version = super::super::tolerant::parse_kubernetes(version).unwrap();
         assert_eq!(range.matches(&version), expect, "{text} on {version}");
     }
 

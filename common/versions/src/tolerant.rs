@@ -1,6 +1,6 @@
 //! Versions as kops reads them, like `ParseTolerant` of blang/semver 4.0.0 (`tests/golden/ranges/kops-tolerant-parse.tsv`).
 
-use semver::Version;
+use semver::{Prerelease, Version};
 
 /// A text that is not a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +69,20 @@ fn without_leading_zeros(part: &str) -> String {
     }
 }
 
+/// Reads the version of a cluster, the `gitVersion` of `/version`, such as `v1.30.4-eks-a737599`, without its pre-release.
+///
+/// As in kops, a range is compared with 1.30.4, and on `v1.6.0-beta.1` with 1.6.0. Build metadata is kept, but never compared.
+///
+/// # Errors
+/// See [`parse`].
+pub fn parse_kubernetes(git_version: &str) -> Result<Version, VersionError> {
+    let version = parse(git_version)?;
+    Ok(Version {
+        pre: Prerelease::EMPTY,
+        ..version
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +115,13 @@ mod tests {
         assert!(is_same("v1", "1.0.0+build"));
         assert!(is_same(" latest", "latest"));
         assert!(!is_same("1.0.0", "1.0.0-rc.1"));
+    }
+
+    #[test]
+    fn the_pre_release_is_dropped() {
+        let read = |text| parse_kubernetes(text).unwrap().to_string();
+        assert_eq!(read("v1.30.4-eks-a737599"), "1.30.4");
+        assert_eq!(read("v1.31.2+k3s1"), "1.31.2+k3s1");
+        assert_eq!(read("v1.6.0-beta.1"), "1.6.0");
     }
 }

@@ -11,8 +11,8 @@ use common::values::set::{Assignment, Grammar, parse_assignments, parse_removals
 use serde_json::Value;
 
 use crate::cli::values::{ValueChangeArgs, ValueEditArgs};
+use crate::exit::UsageError;
 use crate::input;
-use crate::usage::UsageError;
 use addons_operation::text::shell_word;
 
 /// The largest file of `--set-file`, because an object of the cluster cannot hold more.

@@ -7,9 +7,8 @@ use addons_plan::file::{self, FileError, PlanFile, Plans};
 use anyhow::{Context as _, Result};
 
 use crate::cli::plan::ApplyArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::{change, input, output};
 use addons_operation::text::shell_word;
 

@@ -16,7 +16,7 @@ use crate::commands::list::shorten_status;
 use crate::exit::Exit;
 use crate::output::{self, ItemList, age::age, table::Table};
 use crate::session::Session;
-use crate::words::history as words;
+use crate::words;
 use crate::words::plan::version_label;
 
 /// A revision, or an operation without a stored revision.

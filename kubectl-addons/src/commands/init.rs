@@ -8,9 +8,8 @@ use addons_operation::definitions;
 use anyhow::Result;
 
 use crate::cli::reading::InitArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::{output, words};
 
 /// Installs the CRDs, or updates older ones. Then the webhook and the policies if the flags ask for them.

@@ -13,10 +13,9 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use crate::cli::plan::{DrawingLanguage, PlanArgs, PlanOutput};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::dry_run as told;
 use crate::words::plan as words;
 

@@ -7,7 +7,7 @@ mod text;
 use addons_advice::preflight::check::{self, PreflightResult};
 use addons_advice::preflight::lifecycle::{KubernetesRelease, Lifecycle};
 use addons_operation::{Records, name_of};
-use addons_versions::kubernetes;
+use addons_versions::tolerant;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::catalogue::select::ClusterVersions;
@@ -16,10 +16,9 @@ use report::{PreflightReport, PreflightRow};
 use crate::cli::format::PagedFormat;
 use crate::cli::reading;
 use crate::cli::{Listing, OutputFormat};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::preflight as words;
 
 /// Checks the installations of this cluster.
@@ -38,7 +37,8 @@ pub async fn run(session: &Session, args: &reading::PreflightArgs) -> Result<Exi
 /// # Errors
 /// The version is not valid.
 pub(crate) fn target_facts(args: &reading::PreflightArgs) -> Result<ClusterVersions> {
-    let to = kubernetes::parse(&args.to).map_err(|error| UsageError(format!("--to: {error}")))?;
+    let to = tolerant::parse_kubernetes(&args.to)
+        .map_err(|error| UsageError(format!("--to: {error}")))?;
     Ok(ClusterVersions {
         kubernetes: Some(to),
         kkp: None,
@@ -105,7 +105,7 @@ pub(crate) async fn make_report(
 /// Warns about a version older than the cluster's: Kubernetes is not downgraded, so it is probably a mistake.
 async fn warn_of_downgrade(session: &Session, to: &ClusterVersions) -> Result<()> {
     let now = session.cluster().await?.kubernetes_version().await?;
-    let running = kubernetes::parse(&now).ok();
+    let running = tolerant::parse_kubernetes(&now).ok();
     if let (Some(to), Some(running)) = (
         to.kubernetes.as_ref().map(KubernetesRelease::from),
         running.as_ref().map(KubernetesRelease::from),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use addons_loops::core_set::{CoreSetReport, CoreStep};
-use addons_loops::distributed::Distribution;
+use addons_loops::distribution::Distribution;
 use addons_loops::election::ElectionCandidate;
 use addons_loops::{
     Attempts, LoopEvent, LoopMetrics, ReconcileOptions, ReconcileOutcome, Reconciler, pass, retire,
-    synced,
+    sync,
 };
 use addons_operation::RunOptions;
 use anyhow::Result;
@@ -16,7 +16,7 @@ use common::api::names::InstallationName;
 use crate::cli::operation::ReconcileArgs;
 use crate::exit::{self, Exit};
 use crate::session::Session;
-use crate::words::{core, distribution, hint, reconcile as words};
+use crate::words::{core, describe_pushed, hint, reconcile as words};
 use crate::{change, failure, output, partial, serve};
 
 /// The name of the leader's Lease in the system namespace.
@@ -51,7 +51,7 @@ pub async fn run(session: &Session, args: &ReconcileArgs) -> Result<Exit> {
     let mut worst = Exit::Done;
     let mut synced = None;
     if args.names.is_empty() {
-        let now = synced::sync_all(session.ctx(), false).await;
+        let now = sync::sync_all(session.ctx(), false).await;
         for error in now.failed {
             worst = worst.max(failure::report_failure(&error.into()));
         }
@@ -144,7 +144,7 @@ fn print_progress(told: LoopEvent<'_>) {
         }
         LoopEvent::Distributed(target, pushed) => pushed
             .iter()
-            .for_each(|one| output::note(&distribution::describe_pushed(target, one))),
+            .for_each(|one| output::note(&describe_pushed(target, one))),
         LoopEvent::NotDistributed(error) => output::warn(&output::describe_chain(error)),
         LoopEvent::Failed(error) => output::warn(&output::describe_chain(error)),
     }

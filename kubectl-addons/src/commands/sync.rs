@@ -21,9 +21,8 @@ use common::directory::{DirectoryFile, DirectoryOptions, read};
 use crate::change::InstallationReports;
 use crate::cli::operation::DryRunMode;
 use crate::cli::sync::{AllowedKinds, SyncArgs};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::{change, choices, events, output, partial, prompt};
 
 /// The result of a pass.

@@ -4,9 +4,8 @@ use addons_operation::{Choices, Edits, Intent, Resolver, VersionedName};
 use anyhow::Result;
 
 use crate::cli::operation::UpgradeArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::{again, change, choices, partial, prompt};
 
 /// Upgrades the named installations, or all of them.

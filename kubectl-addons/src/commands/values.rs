@@ -6,7 +6,7 @@ use common::api::catalogue::{FormField, Method};
 use common::api::installation::AddonInstallation;
 use common::catalogue::CatalogueEntry;
 use common::catalogue::select::SelectionRules;
-use common::shorten::shorten;
+use common::text::shorten;
 use common::values::layers::{ExplainedValue, LayerValues, Layers};
 use common::values::path::ValuePath;
 use serde::Serialize;

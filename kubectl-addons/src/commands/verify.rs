@@ -18,10 +18,9 @@ use super::chosen::{self, LookupScope};
 use crate::choices;
 use crate::cli::verify::{SignerArgs, VerifyArgs};
 use crate::cli::{Listing, OutputFormat};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
-use crate::usage::UsageError;
 use addons_operation::{OperationError, provenance, signature};
 
 /// The prefix that distinguishes references from names.

@@ -9,9 +9,9 @@ use super::{Fleet, parse_rollout};
 use crate::cli::plan::ApplyArgs;
 use crate::commands::apply;
 use crate::exit::Exit;
+use crate::exit::UsageError;
 use crate::output;
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::{fleet as words, typed};
 
 /// Runs a plan file, on its cluster or on each of its clusters.

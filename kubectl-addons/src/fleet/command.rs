@@ -6,8 +6,7 @@ use super::rollout::{self, FleetRollout};
 use super::{Fleet, parse_rollout, reading};
 use crate::cli::CliCommand;
 use crate::commands;
-use crate::exit::Exit;
-use crate::usage::UsageError;
+use crate::exit::{Exit, UsageError};
 use crate::words::{fleet as words, typed};
 
 /// Runs a command on a fleet.

@@ -12,9 +12,9 @@ use crate::commands::plan::WrittenPlan;
 use crate::commands::preflight::report::PreflightReport;
 use crate::commands::{diff, list, plan, preflight, status};
 use crate::exit::Exit;
+use crate::exit::UsageError;
 use crate::failure;
 use crate::output::{self, of_cluster};
-use crate::usage::UsageError;
 
 /// Lists the installations of all clusters in one table.
 ///

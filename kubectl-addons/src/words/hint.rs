@@ -1,36 +1,41 @@
 //! Advice below an error: commands to look with, and commands that resolve it.
 
 mod adoption;
-mod airgap;
 mod directory;
 mod distribution;
 mod line;
-mod namespace;
 mod object;
 mod plan;
 mod refused;
 mod rollback;
 mod set;
 mod source;
-mod values;
 
+use addons_airgap::AirgapError;
 use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_operation::attempt::AttemptError;
 use addons_operation::choose::ChooseError;
 use addons_operation::error::{
-    ChangedRelease, Dependents, ForeignRelease, IndexesError, ModeError, NotServed,
+    ChangedRelease, Dependents, ForeignRelease, IndexesError, ModeError, NotServed, ValuesFromError,
 };
+use addons_operation::not_local::NotLocal;
 use addons_operation::text::shell_word;
 use addons_operation::{OperationError, continued, name_of};
 use addons_plan::continuation::Continuation;
 use addons_plan::file::{FileError, PlanOutdated};
+use addons_sources::layout::LayoutArchiveError;
+use addons_sources::registry::push::PushError;
 use common::api::installation::{AddonInstallation, HelmRelease};
-use common::api::names::InstallationName;
+use common::api::names::{
+    CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, LABEL_VALUES,
+    is_reserved,
+};
 use common::catalogue::orphan::MissingOrigin;
 use common::causes::causes;
 use common::values::ValuesError;
+use common::values::secret::SecretValuesError;
 
 use super::typed;
 
@@ -51,7 +56,7 @@ pub fn hint_lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
             .or_else(|| cause.downcast_ref().map(source::catalogue_hints))
             .or_else(|| cause.downcast_ref().map(source::url_hints))
             .or_else(|| cause.downcast_ref().map(source::helm_hints))
-            .or_else(|| cause.downcast_ref().map(airgap::airgap_hints))
+            .or_else(|| cause.downcast_ref().map(airgap_hints))
             .or_else(|| cause.downcast_ref().map(distribution::distribution_hints))
     });
     lines.unwrap_or_default()
@@ -73,9 +78,9 @@ fn operation_hints(error: &OperationError) -> Vec<String> {
         OperationError::UnknownInstallation { near: None, .. } => {
             look_line(&("kubectl addons list".to_owned() + &typed::cluster_flags()))
         }
-        OperationError::NotLocal(found) => namespace::namespace_hints(found),
+        OperationError::NotLocal(found) => namespace_hints(found),
         OperationError::Remote(RemoteError::SameCluster { namespace, .. }) => {
-            namespace::own_cluster_hints(namespace)
+            own_cluster_hints(namespace)
         }
         OperationError::NotListed(_) => {
             fix_line("add -n NAMESPACE, a namespace in which you may list installations")
@@ -126,8 +131,8 @@ fn operation_hints(error: &OperationError) -> Vec<String> {
         OperationError::Requires(error) => plan::requires_hints(error),
         OperationError::Values(ValuesError::NoValue { path }) => fix_line(&line::set_flag(path)),
         OperationError::Refused(refused) => refused::refused_hints(refused),
-        OperationError::ValuesFrom(error) => values::values_hints(error),
-        OperationError::Overlay(OverlayError::NotValues(why)) => values::secret_hints(why),
+        OperationError::ValuesFrom(error) => values_hints(error),
+        OperationError::Overlay(OverlayError::NotValues(why)) => secret_hints(why),
         OperationError::NotServed(error) => unserved_types_hints(error),
         OperationError::Dependents(error) => dependents_hints(error),
         OperationError::LookupUnreadable { error, .. } => engine_hints(error),
@@ -331,6 +336,96 @@ fn mode_hints(error: &ModeError) -> Vec<String> {
         format!("look:   kubectl addons status {name}"),
         format!("fix:    kubectl addons uninstall {name}, then install it again"),
     ]
+}
+
+/// Advice if an archive cannot be made, or not pushed to a registry.
+fn airgap_hints(error: &AirgapError) -> Vec<String> {
+    match error {
+        AirgapError::Operation(error) => operation_hints(error),
+        AirgapError::Registry(error)
+        | AirgapError::Push(PushError::Registry(error))
+        | AirgapError::Layout(LayoutArchiveError::Registry(error)) => source::registry_hints(error),
+        _ => Vec::new(),
+    }
+}
+
+/// Advice for a namespace that stands for no cluster.
+fn namespace_hints(found: &NotLocal) -> Vec<String> {
+    let NotLocal {
+        asked: namespace,
+        system,
+        ..
+    } = found;
+    if typed::takes_flag("--target-namespace") {
+        let objects = fix_line(&format!(
+            "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
+        ));
+        if !found.exists || is_reserved(namespace) {
+            // A missing namespace has no labels, and is created with the add-on's objects. Reserved ones never stand for a cluster.
+            return objects;
+        }
+        let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
+        let mut lines = look_line(&format!("kubectl get namespaces -l {label}"));
+        lines.extend(objects);
+        lines.push(format!(
+            "accept: kubectl label namespace {namespace} {label}"
+        ));
+        return lines;
+    }
+    // A label would not help: the record of an installation is in another namespace.
+    let mut lines = look_line(&format!("kubectl addons list -n {system}"));
+    lines.extend(fix_line(&format!(
+        "leave out -n {namespace}: it names the namespace of the record, and records of this cluster are in {system}"
+    )));
+    lines
+}
+
+/// Advice for a namespace whose kubeconfig leads to the cluster that the namespace is in.
+fn own_cluster_hints(namespace: &str) -> Vec<String> {
+    let labels = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL} {LABEL_KUBECONFIG_SECRET}-");
+    fix_line(&format!("kubectl label namespace {namespace} {labels}"))
+}
+
+/// Advice if values cannot be read from Secrets.
+fn values_hints(error: &ValuesFromError) -> Vec<String> {
+    let (looks, index) = match error {
+        ValuesFromError::NoSecret {
+            installation,
+            index,
+            ..
+        } => (
+            format!("look:   kubectl get secrets -n {}", installation.namespace),
+            index,
+        ),
+        ValuesFromError::NoKey {
+            installation,
+            name,
+            index,
+            ..
+        } => (
+            format!(
+                "look:   kubectl describe secret {name} -n {}",
+                installation.namespace
+            ),
+            index,
+        ),
+        ValuesFromError::NotValues { why, .. } => return secret_hints(why),
+        ValuesFromError::NoValues { .. } => return Vec::new(),
+    };
+    let fix = format!(
+        "fix:    create it, or set spec.valuesFrom[{index}].secretKeyRef.optional of the installation"
+    );
+    vec![looks, fix]
+}
+
+/// Advice for a Secret from which no values may be read.
+fn secret_hints(why: &SecretValuesError) -> Vec<String> {
+    match why {
+        SecretValuesError::Unlabelled { namespace, name } => vec![format!(
+            "fix:    kubectl label secret {name} -n {namespace} {LABEL_VALUES}=true"
+        )],
+        SecretValuesError::Kubeconfig { .. } => Vec::new(),
+    }
 }
 
 #[cfg(test)]

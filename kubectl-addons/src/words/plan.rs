@@ -16,8 +16,8 @@ use addons_plan::summary::PlannedAction;
 use addons_plan::{Action, InstallationPlan, Moving, Verb, summary};
 use jiff::Timestamp;
 
+use super::conflict;
 use super::dry_run::list_verdicts;
-use super::settled;
 use crate::events::ReportCounts;
 use addons_operation::text::seconds;
 use addons_operation::{Choices, Plan, PlannedInstallation};
@@ -218,7 +218,7 @@ fn add_object_results(text: &mut String, report: &Report) {
     let settled = report
         .settled
         .iter()
-        .map(|settled| settled::describe_settled(settled, Timestamp::now()));
+        .map(|settled| conflict::describe_settled(settled, Timestamp::now()));
     add_first_of(text, settled);
     add_first_of(
         text,

@@ -7,28 +7,23 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("address", &[]),
     ("causes", &[]),
     ("nearest", &[]),
-    ("shorten", &[]),
     ("text", &[]),
-    ("hex", &[]),
     ("right", &[]),
     ("entrance", &[]),
     ("foreign", &[]),
-    ("api", &["entrance", "hex", "shorten"]),
-    ("manifest", &["api", "entrance", "hex"]),
+    ("api", &["entrance", "text"]),
+    ("manifest", &["api", "entrance", "text"]),
     ("catalogue", &["api", "entrance", "manifest"]),
     ("directory", &["api", "manifest"]),
     (
         "values",
         &["api", "catalogue", "entrance", "manifest", "nearest"],
     ),
-    (
-        "schema",
-        &["api", "manifest", "nearest", "shorten", "values"],
-    ),
+    ("schema", &["api", "manifest", "nearest", "text", "values"]),
     ("image", &[]),
     ("registry", &["api", "image"]),
     ("oci", &["entrance", "image"]),

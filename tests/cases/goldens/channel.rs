@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use addons_tests::shared;
 use addons_tests::tally::Tally;
-use addons_versions::kubernetes;
+use addons_versions::tolerant;
 use common::api::installation::{AddonInstallationSpec, Installed};
 use common::catalogue::channel::{self, KopsIndex, resolve_manifest};
 use common::catalogue::due::{DueVerdict, decide_due};
@@ -65,7 +65,7 @@ fn choose(channel: &KopsIndex, addon: &str, kubernetes: &str, rules: SelectionRu
         ..EntryRequest::default()
     };
     let facts = ClusterVersions {
-        kubernetes: Some(kubernetes::parse(kubernetes).unwrap()),
+        kubernetes: Some(tolerant::parse_kubernetes(kubernetes).unwrap()),
         kkp: None,
     };
     select(

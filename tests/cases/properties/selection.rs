@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use addons_versions::constraint::{self, Constraint};
 use addons_versions::range::Range;
-use addons_versions::{kubernetes, tolerant};
+use addons_versions::tolerant;
 use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Constraints};
 use common::catalogue::channel::{self, resolve_manifest};
 use common::catalogue::select::{ClusterVersions, EntryRequest, Selection, SelectionRules, select};
@@ -94,7 +94,7 @@ proptest! {
     #[test]
     fn no_text_makes_a_parser_panic(text in text(), version in text()) {
         let version = tolerant::parse(&version).unwrap_or(Version::new(1, 2, 3));
-        let _ = (kubernetes::parse(&text), constraint::parse_version(&text), tolerant::is_same(&text, "1"));
+        let _ = (tolerant::parse_kubernetes(&text), constraint::parse_version(&text), tolerant::is_same(&text, "1"));
         if let Ok(range) = Range::parse(&text) {
             let _ = range.matches(&version);
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use addons_admission::NamespaceFacts;
-use addons_admission::listed::CatalogueFacts;
-use addons_admission::recorded::InstallationFacts;
+use addons_admission::catalogue_facts::CatalogueFacts;
+use addons_admission::installation_facts::InstallationFacts;
 use addons_admission::rules::size::check_entry_count;
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec};

@@ -23,7 +23,7 @@ fn namespace(metadata: Value) -> PartialObjectMeta<Namespace> {
     serde_json::from_value(json!({ "metadata": metadata })).unwrap()
 }
 
-/// What is kept of objects, by namespace and name.
+/// The kept facts, by namespace and name.
 fn reduced<K: kube::Resource, T>(
     objects: Vec<K>,
     reduce: fn(K) -> Option<T>,
@@ -42,7 +42,7 @@ fn list(installations: Vec<StoredObject>) -> CacheChange {
     )))
 }
 
-/// A mirror in which everything was listed, with these installations.
+/// A cache in which everything was listed, with these installations.
 fn listed(installations: Vec<StoredObject>) -> Mirror {
     let mut mirror = Mirror::default();
     for change in [
@@ -82,7 +82,7 @@ fn facts_are_published_when_everything_was_listed_and_follow_changes() {
     assert_eq!(names(&mirror), ["dns", "web"]);
     assert!(mirror.apply(changed(web(), None)));
     assert_eq!(names(&mirror), ["dns"]);
-    // Neither makes new facts.
+    // Neither event publishes new facts.
     assert!(!mirror.apply(changed(web(), None)));
     assert!(!mirror.apply(CacheChange::Installation(FollowedEvent::Bookmark)));
     // A new list replaces the old copies.
@@ -109,7 +109,7 @@ fn what_cannot_be_read_keeps_its_guards_and_stops_nothing() {
     assert_eq!(found, [(true, "dns"), (false, "")]);
 }
 
-/// However deep it nests, and also with the key that serde_json takes for its own.
+/// An object may nest to any depth, and contain the key that serde_json reserves.
 #[test]
 fn what_nests_too_deep_stops_no_list() {
     let deep = format!("{}1{}", r#"{"a":"#.repeat(1000), "}".repeat(1000));
@@ -161,7 +161,7 @@ fn the_entry_and_the_target_namespace_of_what_cannot_be_read_stay_guarded() {
     assert_eq!(dns.addon, readable.addon_ref);
     let target = readable.target_namespace.unwrap();
     assert!(dns.namespaces.contains(&target));
-    // It uses no entry of a catalogue.
+    // This installation uses no entry of a catalogue.
     let index = of_index.addon.index.as_deref();
     assert_eq!(index, Some("https://a.example.test"));
 }
@@ -186,7 +186,7 @@ fn of_the_status_of_core_the_namespaces_of_its_objects_are_kept() {
     assert!(kept.namespaces.is_empty());
 }
 
-/// Neither values nor what no rule asks for.
+/// Values, and fields that no rule reads, are not kept.
 #[test]
 fn of_what_is_not_core_only_references_to_catalogues_are_kept() {
     let of = |reference: Value| {
@@ -246,7 +246,7 @@ fn of_namespaces_only_marks_are_kept() {
     assert_eq!(facts.cluster.kkp, Some(semver::Version::new(2, 28, 3)));
     let kept: Vec<&str> = facts.namespaces.keys().map(String::as_str).collect();
     assert_eq!(kept, ["deleting", "going", SYSTEM_NAMESPACE, "local"]);
-    // Policies select by them.
+    // Policies select namespaces by these labels.
     let label = |name: &str| facts.namespaces[name].labels.get("team").cloned();
     assert_eq!(label(SYSTEM_NAMESPACE).as_deref(), Some("platform"));
     assert!(

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use certs::authority::{Authority, CertificateLife};
 use certs::inject::{InjectedConfiguration, SERVICE};
 use certs::rotation::{self, LeafState, Lifetimes, RotationStep};
-use certs::served::ServedCertificate;
+use certs::serving::ServedCertificate;
 use certs::serving::{CertificateMaterial, verify};
 use certs::shared::SharedAuthorities;
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! Against a server that answers from a script, and leaves its last watch open.
+//! Tests against a server that answers from a script, and leaves its last watch open.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -29,7 +29,7 @@ enum Reply {
     Status(u16),
 }
 
-/// The followed installations, and what was asked for.
+/// The followed installations, and the requests.
 fn follow(
     replies: Vec<Reply>,
     quiet: Duration,
@@ -183,7 +183,7 @@ async fn a_history_that_is_gone_is_listed_again() {
     }
 }
 
-/// However many records there are, so many are kept; a deletion makes room.
+/// At most so many records are kept, and a deletion makes room.
 #[tokio::test]
 async fn what_has_no_room_is_left_out() {
     let script = vec![

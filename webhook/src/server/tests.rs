@@ -263,7 +263,7 @@ async fn what_waits_for_a_turn_delays_nothing_else_and_gets_a_retry_after() {
     client(move || {
         let mut waiting = waiting;
         assert_eq!(post(&mut waiting, "/validate", &again).status, 200);
-        // Small by its bytes, and large in memory.
+        // The body has few bytes, but takes much memory.
         let groups = "\"\",".repeat(600_000);
         let many = format!(r#"{{"request":{{"uid":"u","userInfo":{{"groups":[{groups}""]}}}}}}"#);
         let many = many.into_bytes();

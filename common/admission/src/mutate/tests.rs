@@ -1,4 +1,4 @@
-//! Whole objects: patched, patched again, and left alone.
+//! Whole objects that are patched, patched again, or left unchanged.
 
 use serde_json::json;
 
@@ -94,7 +94,7 @@ fn a_new_version_takes_its_own_defaults_and_leaves_the_users() {
         second["spec"]["values"],
         json!({"spec": {"replicas": 5}, "image": {"registry": "new.example"}})
     );
-    // Set once: the other version's namespace does not change it.
+    // The namespace is set only once: that of another version does not change it.
     assert_eq!(second["spec"]["targetNamespace"], "shop");
     assert_eq!(patch.0.len(), 3, "{patch}");
     assert_eq!(defaults(&second, None, &facts).patch, Patch::default());

@@ -1,4 +1,4 @@
-//! Each rule of a policy, what it lets through, and how several policies add up.
+//! The rules of a policy, what each allows, and how several policies combine.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn of_index(location: &str) -> CatalogueEntry {
     }
 }
 
-/// What is judged, with what is usual.
+/// A request with usual values.
 struct Case {
     reference: Value,
     more: Value,
@@ -149,7 +149,7 @@ fn source_hosts() {
     };
     let expected = format!("spec.addonRef.directory: a directory is read from no host, {rest}");
     directory.says(&only, &[&expected]);
-    // Both the index and what it names.
+    // Both the index and the locations that it names count.
     let index = Case {
         reference: json!({"name": "web", "index": "https://evil.test/index.yaml"}),
         ..Case::of(from("https://git.example.com/r"))
@@ -290,7 +290,7 @@ fn what_was_kept_with_a_revision_and_is_listed_nowhere_is_in_no_catalogue() {
     );
 }
 
-/// The webhook takes a policy that it cannot read for one that names no installers.
+/// The webhook treats a policy that it cannot read like one that allows no installers.
 #[test]
 fn without_installers_no_one_may_install() {
     let closed = policy("p", json!({"action": "Enforce", "installers": {}}));

@@ -1,4 +1,4 @@
-//! The wire format that the API server requires of an answer.
+//! The wire format that the API server requires of a response.
 
 use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::{Value, json};

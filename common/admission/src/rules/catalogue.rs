@@ -11,7 +11,7 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::duplicates;
-use crate::listed::CatalogueFacts;
+use crate::catalogue_facts::CatalogueFacts;
 use crate::verdict::AdmissionProblem;
 use crate::{AdmissionFacts, AdmissionSettings, Requester};
 use addons_versions::{constraint, range, tolerant};

@@ -7,10 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::catalogue;
 use crate::AdmissionFacts;
-use crate::listed::CatalogueFacts;
+use crate::catalogue_facts::CatalogueFacts;
 use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass};
-use common::catalogue::held::{self, compare_age};
+use common::catalogue::precedence::{self, compare_age};
 
 /// The place of an entry, and how its version is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +40,9 @@ impl fmt::Display for EntryLocation<'_> {
 }
 
 /// All entries seen so far.
-type SeenEntries<'a> = held::EntryIndex<'a, EntryPlace<'a>>;
+type SeenEntries<'a> = precedence::EntryIndex<'a, EntryPlace<'a>>;
 /// An entry with its place.
-type PlacedEntry<'a> = held::ComparedEntry<'a, EntryPlace<'a>>;
+type PlacedEntry<'a> = precedence::ComparedEntry<'a, EntryPlace<'a>>;
 
 fn new_placed_entry<'a>(
     name: &'a str,

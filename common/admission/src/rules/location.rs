@@ -1,7 +1,10 @@
-//! Checks the locations of sources and indexes when they are written: a location that cannot be read is refused, and one that is read
-//! without TLS causes a warning.
+//! Checks the locations of sources and indexes, and private registries, when they are written: one that cannot be used is refused, and a
+//! location that is read without TLS causes a warning.
 
 use common::address::is_safe_argument;
+use common::registry::Registry;
+
+use crate::verdict::AdmissionProblem;
 
 /// The message about a URL with a user or a password.
 pub const CREDENTIALS: &str = "a URL holds no credentials: put them into a Secret";
@@ -68,6 +71,18 @@ pub fn is_loopback(authority: &str) -> bool {
 /// Returns host and port from the part after the scheme.
 fn authority(rest: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// Returns the problem of a text that is not a registry.
+#[must_use]
+pub fn check_registry(registry: Option<&str>) -> Option<AdmissionProblem> {
+    let error = registry?.parse::<Registry>().err()?;
+    let message = error.to_string();
+    Some(AdmissionProblem::invalid(
+        "registry",
+        "spec.registry",
+        message,
+    ))
 }
 
 #[cfg(test)]
@@ -139,6 +154,21 @@ mod tests {
             ("file:///http://h", false),
         ] {
             assert_eq!(is_unencrypted(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_registry_is_refused() {
+        for (registry, is_refused) in [
+            (None, false),
+            (Some("mirror.example.com/addons"), false),
+            (Some("localhost:5000"), false),
+            (Some("https://mirror.example.com"), true),
+            (Some("mirror"), true),
+            (Some(""), true),
+        ] {
+            let problem = check_registry(registry);
+            assert_eq!(problem.is_some(), is_refused, "{registry:?}: {problem:?}");
         }
     }
 }

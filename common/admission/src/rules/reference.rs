@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use crate::listed::CatalogueFacts;
+use crate::catalogue_facts::CatalogueFacts;
 use crate::mutate::default_namespace;
 use crate::verdict::AdmissionProblem;
 use crate::{AdmissionFacts, AdmissionSettings};
 use addons_versions::tolerant;
 use common::api::catalogue::{AddonVersion, CatalogueClass};
 use common::api::installation::{AddonInstallation, AddonRef, Installed};
-use common::catalogue::held::{self, SourceCatalogue, compare_precedence};
+use common::catalogue::precedence::{self, SourceCatalogue, compare_precedence};
 use common::catalogue::select::{
     BorrowedSelection, ClusterVersions, EntryRequest, RejectionReason, SelectionRules, choose,
 };
@@ -202,7 +202,7 @@ fn collect_entries<'a>(
         addons: vec![addon],
         entries,
     });
-    let holders = held::find_lost_entries(&compared.collect::<Vec<_>>());
+    let holders = precedence::find_lost_entries(&compared.collect::<Vec<_>>());
     let is_meant = |it: &CatalogueFacts| named.is_none_or(|named| named.name() == it.name());
     let (mut lost, mut kept) = (Vec::new(), Vec::new());
     for (position, (source, entries)) in sources.iter().enumerate() {

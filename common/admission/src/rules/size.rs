@@ -1,4 +1,4 @@
-//! Limits the size of objects, and how much of them the webhook keeps: objects that many users may write must leave memory for the facts
+//! Limits the size and the nesting of objects (semantics 4), and how much of them the webhook keeps: objects that many users may write must leave memory for the facts
 //! that decide about core add-ons (semantics 18.1).
 //!
 //! | bound | applies to |
@@ -12,9 +12,11 @@
 
 use super::duplicates;
 use crate::AdmissionFacts;
-use crate::listed::CatalogueFacts;
+use crate::catalogue_facts::CatalogueFacts;
 use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{Addon, AddonCatalogue, CatalogueClass};
+use common::api::installation::AddonInstallation;
+use common::entrance::{self, MAX_STORED_DEPTH, UnreadableField};
 pub use common::entrance::{MAX_LISTED, MAX_VALUES};
 
 /// The bytes that all catalogues of class Custom together may count for.
@@ -24,8 +26,9 @@ pub const RECORDS: usize = 16 << 10;
 /// The bytes that a parsed add-on or version takes in addition to its text.
 const ENTRY: usize = 1536;
 
-/// The name of the rule, for metrics and logs.
-const RULE: &str = "too-large";
+/// The names of the rules, for metrics and logs.
+const TOO_LARGE: &str = "too-large";
+const NESTING: &str = "nesting";
 
 /// Returns the bytes that an add-on counts for, given the length of its JSON text.
 pub(crate) fn addon_weight(text: usize, versions: usize) -> usize {
@@ -52,7 +55,7 @@ pub fn check_entry_count(listed: usize) -> Option<AdmissionProblem> {
     let message = format!(
         "it lists {listed} entries, and {MAX_LISTED} are allowed: split it, or list it by reference (spec.from.digest)"
     );
-    (listed > MAX_LISTED).then(|| AdmissionProblem::invalid(RULE, "spec.addons", message))
+    (listed > MAX_LISTED).then(|| AdmissionProblem::invalid(TOO_LARGE, "spec.addons", message))
 }
 
 /// Returns the problem of a catalogue for which the others leave no room. It concerns only the stored object: commands also validate the
@@ -80,8 +83,38 @@ pub fn check_room(new: &AddonCatalogue, facts: &AdmissionFacts) -> Option<Admiss
             CATALOGUES >> 20,
             all >> 20
         );
-        AdmissionProblem::invalid(RULE, "spec.addons", message)
+        AdmissionProblem::invalid(TOO_LARGE, "spec.addons", message)
     })
+}
+
+/// Returns the problem of an installation with an unreadable field, or with values that are too large, nest too deep or have a reserved
+/// key.
+#[must_use]
+pub fn check_readable(new: &AddonInstallation) -> Option<AdmissionProblem> {
+    if let Some(UnreadableField { field, why }) = &new.spec.unreadable {
+        let message = format!("it cannot be read: {why}");
+        return Some(AdmissionProblem::invalid("unreadable", *field, message));
+    }
+    let values = new.spec.values.as_ref()?.to_string();
+    if let Err(refused) = entrance::check_values(&values) {
+        return Some(AdmissionProblem::invalid(
+            TOO_LARGE,
+            "spec.values",
+            refused.to_string(),
+        ));
+    }
+    check_text("spec.values", &values)
+}
+
+/// Returns the problem of a field that nests too deep or has a reserved key.
+#[must_use]
+pub fn check_text(field: &str, text: &str) -> Option<AdmissionProblem> {
+    let refused = entrance::check(text.as_bytes(), MAX_STORED_DEPTH).err()?;
+    Some(AdmissionProblem::invalid(
+        NESTING,
+        field,
+        refused.to_string(),
+    ))
 }
 
 #[cfg(test)]

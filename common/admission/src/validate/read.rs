@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::marks::GuardMarks;
 use crate::object::ObjectWithSpec;
 use crate::review::ReviewRequest;
-use crate::rules::{nesting, size};
+use crate::rules::size;
 use crate::verdict::AdmissionProblem;
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::installation::{
@@ -33,7 +33,7 @@ pub(super) fn read_catalogue(
     request: &ReviewRequest<'_>,
 ) -> Result<AddonCatalogue, AdmissionProblem> {
     let (metadata, spec) = read_object(request, request.object)?;
-    if let Some(problem) = nesting::check_text("spec", spec.get()) {
+    if let Some(problem) = size::check_text("spec", spec.get()) {
         return Err(problem);
     }
     // The entries are counted before they are parsed, which would take a thousand bytes for each.

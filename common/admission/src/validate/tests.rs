@@ -103,7 +103,7 @@ fn a_label_that_enrols_a_namespace_needs_a_right_where_it_is_written() {
     }
 }
 
-/// What is not proved to enrol nothing is denied.
+/// A namespace is denied unless it certainly enrols nothing.
 #[test]
 fn a_namespace_that_cannot_be_read_is_not_enrolled() {
     for (new, old) in [
@@ -280,7 +280,7 @@ fn references_and_values_are_judged_only_when_semantics_4_says() {
     assert_eq!(rules_of(&verdict), ["unknown-addon"]);
 }
 
-/// Every field but two, whatever fields there will be.
+/// Every field except two, including fields that are added later.
 #[test]
 fn policies_judge_every_change_but_a_suspension_and_the_fate_of_objects() {
     let mut facts = known();
@@ -320,7 +320,7 @@ fn judged_as(groups: &[&str], new: &Value, old: &Value, facts: &AdmissionFacts) 
     judged("AddonInstallation", "UPDATE", groups, new, old, facts)
 }
 
-/// A registry can be changed while the catalogue is gone: only the policies look at it then.
+/// A registry can be changed while the catalogue does not exist. Only the policies check it then.
 #[test]
 fn what_does_not_change_is_not_denied_again() {
     let of =
@@ -334,7 +334,7 @@ fn what_does_not_change_is_not_denied_again() {
     assert_eq!(rules_of(&verdict), ["unknown-addon"]);
 }
 
-/// Which of several versions is installed in another cluster is not known: one that may be is enough.
+/// It is not known which of several versions is installed in another cluster. One possible version is enough.
 #[test]
 fn every_version_that_may_be_meant_is_judged() {
     let number = |version: &str, field: &str| {
@@ -451,7 +451,7 @@ fn all_problems_of_a_catalogue_stand_in_one_denial() {
     );
 }
 
-/// A foreign finalizer may hold it for ever.
+/// A foreign finalizer may block its deletion for ever.
 #[test]
 fn a_catalogue_that_is_being_deleted_is_judged_like_any_other() {
     let old = json!({

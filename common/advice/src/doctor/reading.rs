@@ -11,7 +11,7 @@ use crate::doctor::{
 use addons_engine::webhooks::WebhookAnswer;
 use addons_engine::{Cluster, EngineError, catalogues, identity, inspect, lease, record, secret};
 use addons_plan::standing::Health;
-use addons_versions::kubernetes;
+use addons_versions::tolerant;
 use certs::authority;
 use certs::inject::{InjectedConfiguration, SERVICE};
 use certs::serving::{CertificateMaterial, verify};
@@ -114,7 +114,7 @@ fn describe_error(error: &(dyn std::error::Error + 'static)) -> String {
 
 async fn read_server(cluster: &Cluster) -> Result<Server, OperationError> {
     let version = cluster.kubernetes_version().await?;
-    let parsed = kubernetes::parse(&version).ok();
+    let parsed = tolerant::parse_kubernetes(&version).ok();
     let is_supported = parsed.is_none_or(|it| (it.major, it.minor) >= (1, OLDEST_MINOR));
     Ok(Server {
         version,

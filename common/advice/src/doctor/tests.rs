@@ -161,7 +161,7 @@ fn each_part_of_the_admission_is_judged() {
         });
         webhook(facts).reply = WebhookReply::Accepted;
     });
-    // Not asked for is not broken, and a role that is left is no webhook.
+    // A webhook that was not installed is not broken, and a leftover role is not a webhook.
     assert_eq!(none.len(), 2, "{none:?}");
     assert!(
         none.iter().all(|line| line.starts_with("Warning")),
@@ -289,14 +289,14 @@ fn records_are_judged_by_what_they_wait_for() {
     }
 }
 
-/// What guards must be as it was installed; of every installation, its objects must exist.
+/// Guards must be unchanged since they were installed. The objects of all installations must exist.
 #[test]
 fn installations_are_judged_by_their_live_objects() {
     let found = |spec: Value, edited: bool| {
         with(|facts| {
             let status = json!({"phase": "Ready", "installed": {"version": "1.0.0"}});
             facts.records = Ok(vec![record(spec, json!({}), status)]);
-            // Of a Job that is gone nothing is missed.
+            // A deleted Job is not reported as missing.
             let (group, kind) = if edited {
                 ("batch", "Job")
             } else {

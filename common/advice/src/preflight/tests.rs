@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use common::api::catalogue::AddonCatalogue;
 
-/// The cluster of these tests and the release that it goes to.
+/// The cluster of these tests, and the release to which it is upgraded.
 fn clusters(now: &str, then: &str) -> UpgradeClusters {
     let facts = |version: &str| ClusterVersions {
         kubernetes: Some(version.parse().unwrap()),

@@ -12,13 +12,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// The paths that were asked for.
+/// The requested paths.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 /// Where the only repository of the registry begins.
 const PREFIX: &str = "/v2/team/web/";
 
-/// A registry with this content below [`PREFIX`], and what it is asked for; the rest is missing.
+/// A registry with this content below [`PREFIX`], and the paths that it is asked for. Everything else is missing.
 async fn registry(content: BTreeMap<String, Vec<u8>>) -> (String, Asked) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -56,12 +56,12 @@ async fn answer(mut stream: TcpStream, content: &BTreeMap<String, Vec<u8>>, aske
     let _ = stream.shutdown().await;
 }
 
-/// Copies `team/web:1` of a registry; the name without the registry and the digest of what the archive lists.
+/// Copies `team/web:1` of a registry. Returns the name without the registry, and the digest that the archive lists.
 async fn copied(host: &str) -> Result<Vec<(String, String)>, AirgapError> {
     copied_as(host, &[]).await
 }
 
-/// The same where these digests were verified.
+/// Does the same if these digests were verified.
 async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)>, AirgapError> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let folder = Scratch::new("airgap-copy-").unwrap();
@@ -104,7 +104,7 @@ fn described(media_type: &str, bytes: &[u8]) -> Value {
     json!({"mediaType": media_type, "digest": digest(bytes), "size": bytes.len()})
 }
 
-/// An image whose layer holds this text.
+/// An image whose layer contains this text.
 fn image(text: &str) -> Vec<u8> {
     let layer = described("application/vnd.oci.image.layer.v1.tar", text.as_bytes());
     let config = described("application/vnd.oci.image.config.v1+json", b"{}");
@@ -117,7 +117,7 @@ fn index(children: &[Value]) -> Vec<u8> {
     index.to_string().into_bytes()
 }
 
-/// What is listed is neither fetched nor kept before it is known that an image can have so much.
+/// Nothing that an index lists is fetched or kept before it is known that an image can have so much.
 #[tokio::test]
 async fn an_index_that_lists_too_much_is_refused_before_any_of_it_is_fetched() {
     let child = image("web");
@@ -150,7 +150,7 @@ async fn too_many_referrers_are_refused_before_any_of_them_is_fetched() {
     assert_eq!(asked.lock().unwrap().last(), Some(&referrers));
 }
 
-/// A manifest that is listed twice and refers to the index, too, is fetched once and has its name; so has a signature of cosign.
+/// A manifest that is listed twice and also refers to the index is fetched once and keeps its name. So does a signature of cosign.
 #[tokio::test]
 async fn everything_that_belongs_to_an_image_is_copied_once() {
     let (child, signature) = (image("web"), image("signature"));
@@ -183,7 +183,7 @@ async fn everything_that_belongs_to_an_image_is_copied_once() {
     assert_eq!(fetched, 1, "{asked:?}");
 }
 
-/// An index that is wrong about the size of what it lists would make an archive that no site takes.
+/// An index with a wrong size for an entry would make an archive that no site accepts.
 #[tokio::test]
 async fn a_size_that_is_wrong_is_an_error() {
     let child = image("web");
@@ -206,7 +206,7 @@ async fn a_size_that_is_wrong_is_an_error() {
     }
 }
 
-/// What was verified is the image for this platform, whether its name stands for the image or for an index.
+/// The image for this platform was verified, whether its name refers to the image or to an index.
 #[tokio::test]
 async fn what_was_moved_since_it_was_verified_is_an_error() {
     let (child, other) = (image("web"), digest(b"other"));

@@ -142,7 +142,7 @@ fn functions_print_what_go_prints() {
 /// Go takes widths and precisions up to a million.
 #[test]
 fn large_widths_and_precisions_are_filled_up() {
-    // A format, its argument, and what is left without the zeros or blanks that fill it up.
+    // A format, its argument, and the result without the zeros or blanks that pad it.
     for (format, argument, filler, left) in [
         ("%0NUMBERd", "7", '0', "7"),
         ("%NUMBERd", "7", ' ', "7"),

@@ -1,5 +1,9 @@
-//! Base64 and base32. As in sprig, the result of decoding an invalid text is the text of Go's error.
+//! Base64, base32, and digests in hexadecimal digits. As in sprig, the result of decoding an invalid text is the text of Go's error.
 
+use sha1::Sha1;
+use sha2::{Digest, Sha256, Sha512};
+
+use super::map_text;
 use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::Text;
 use crate::value::Value;
@@ -168,4 +172,24 @@ fn decode_base32(text: &[u8]) -> Result<Vec<u8>, InvalidByte> {
         }
     }
     Ok(out)
+}
+
+pub(super) const HASHES: &[Function<'static>] = &[
+    Function::new("sha1sum", &[Text], &|_, args| map_text(args, hex::<Sha1>)),
+    Function::new("sha256sum", &[Text], &|_, args| {
+        map_text(args, hex::<Sha256>)
+    }),
+    Function::new("sha512sum", &[Text], &|_, args| {
+        map_text(args, hex::<Sha512>)
+    }),
+    Function::new("adler32sum", &[Text], &|_, args| {
+        map_text(args, |text| {
+            adler2::adler32_slice(text.as_bytes()).to_string()
+        })
+    }),
+];
+
+fn hex<D: Digest>(text: &str) -> String {
+    let digest = D::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,6 @@
 //! Functions for lists. Each of them returns a new list.
 
-use super::defaults::is_empty;
+use super::values::is_empty;
 use super::{ITEM, cast, reserve_items};
 use crate::function::{Arguments, Function, FunctionContext, FunctionError, FunctionResult};
 use crate::value::Type::{Any, Int};

@@ -109,7 +109,7 @@ fn nothing_grows_without_end() {
     }
 }
 
-/// Each makes 40 times 50 kB, while 1 MiB is allowed.
+/// Each template makes 40 times 50 kB, which is more than the allowed 1 MiB.
 #[test]
 fn copies_of_long_texts_count() {
     let limits = TemplateLimits {
@@ -177,7 +177,7 @@ fn loops_over_long_texts_and_lists_end() {
     }
 }
 
-/// Rows of Go.
+/// Results of Go.
 #[test]
 fn sprig_where_numbers_and_keys_are_odd() {
     for (text, expected) in [
@@ -236,7 +236,7 @@ fn deep_json_is_refused_and_not_nothing() {
     assert!(refused.is_err());
 }
 
-/// serde_json's own value would take this key for JSON in the place of the map.
+/// serde_json's own value would read this key as raw JSON instead of a map.
 #[test]
 fn json_is_what_it_looks_like() {
     let text = r#"{"a":{"$serde_json::private::RawValue":"[1]"},"b":[null,true,-1,1.5,"x"]}"#;

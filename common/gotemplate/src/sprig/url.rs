@@ -1,32 +1,39 @@
-//! Parses and prints URLs as Go's net/url 1.26 does: unlike in browsers, nothing is resolved or normalised.
+//! Functions that convert between URLs and dicts of their parts. URLs are parsed and printed as Go's net/url 1.26 does: unlike in browsers,
+//! nothing is resolved or normalised.
 
 use core::net::Ipv6Addr;
 use std::fmt;
+use std::rc::Rc;
+
+use super::{DICT, MAP};
+use crate::function::{Function, FunctionError};
+use crate::value::Type::Text;
+use crate::value::{Dict, Type, Value};
 
 /// A URL. All parts except `opaque` and `query` are unescaped.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ParsedUrl {
-    pub(super) scheme: String,
+struct ParsedUrl {
+    scheme: String,
     /// The text after the scheme if it does not begin with a slash: `mailto:OPAQUE`.
-    pub(super) opaque: String,
-    pub(super) user: Option<UrlUser>,
+    opaque: String,
+    user: Option<UrlUser>,
     /// Host with port.
-    pub(super) host: String,
-    pub(super) path: String,
-    pub(super) query: String,
-    pub(super) fragment: String,
+    host: String,
+    path: String,
+    query: String,
+    fragment: String,
 }
 
 /// User name and password.
 #[derive(Clone, Debug)]
-pub(super) struct UrlUser {
+struct UrlUser {
     name: String,
     password: Option<String>,
 }
 
 /// Why a text is not a valid URL. The message does not repeat the text, because it can contain passwords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum UrlSyntaxError {
+enum UrlSyntaxError {
     #[error("invalid control character in URL")]
     Control,
     #[error("missing protocol scheme")]
@@ -56,7 +63,7 @@ enum UrlPart {
 }
 
 impl ParsedUrl {
-    pub(super) fn parse(text: &str) -> Result<Self, UrlSyntaxError> {
+    fn parse(text: &str) -> Result<Self, UrlSyntaxError> {
         let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = Self {
             fragment: unescape(fragment, UrlPart::Fragment)?,
@@ -99,7 +106,7 @@ impl ParsedUrl {
     }
 
     /// The host without port and brackets.
-    pub(super) fn hostname(&self) -> &str {
+    fn hostname(&self) -> &str {
         let host = match self.host.rfind(':') {
             Some(colon) if is_port(&self.host[colon..]) => &self.host[..colon],
             _ => &self.host,
@@ -291,4 +298,61 @@ fn is_escaped(byte: u8, part: UrlPart) -> bool {
         UrlPart::Fragment => b"-._~!$&()*+,/:;=?@",
     };
     !byte.is_ascii_alphanumeric() && !unescaped.contains(&byte)
+}
+
+pub(super) const URLS: &[Function<'static>] = &[
+    Function::new("urlParse", &[Text], &|ctx, args| {
+        ctx.reserve(args.text(0)?.len().saturating_add(DICT))?;
+        let url = ParsedUrl::parse(args.text(0)?).map_err(parse_error)?;
+        let user = url
+            .user
+            .as_ref()
+            .map(UrlUser::to_string)
+            .unwrap_or_default();
+        let parts = [
+            ("scheme", url.scheme.clone()),
+            ("host", url.host.clone()),
+            ("hostname", url.hostname().to_owned()),
+            ("path", url.path.clone()),
+            ("query", url.query.clone()),
+            ("opaque", url.opaque.clone()),
+            ("fragment", url.fragment.clone()),
+            ("userinfo", user),
+        ];
+        let parts = parts.map(|(name, part)| (Rc::from(name), Value::text(part)));
+        Ok(Value::Dict(Dict::new(&Type::Any, parts)))
+    }),
+    Function::new("urlJoin", &[MAP], &|_, args| {
+        let parts = args.dict(0)?;
+        let part = |name: &str| match parts.get(name) {
+            None => Ok(String::new()),
+            Some(Value::Text(text)) => Ok(text.to_string()),
+            Some(other) => Err(FunctionError::new(format!(
+                "unable to parse {name} key, must be of type string, but {} found",
+                other.kind_name()
+            ))),
+        };
+        let user = part("userinfo")?;
+        let url = ParsedUrl {
+            scheme: part("scheme")?,
+            host: part("host")?,
+            path: part("path")?,
+            query: part("query")?,
+            opaque: part("opaque")?,
+            fragment: part("fragment")?,
+            user: match user.as_str() {
+                "" => None,
+                user => {
+                    ParsedUrl::parse(&format!("proto://{user}@host"))
+                        .map_err(parse_error)?
+                        .user
+                }
+            },
+        };
+        Ok(Value::text(url.to_string()))
+    }),
+];
+
+fn parse_error(error: UrlSyntaxError) -> FunctionError {
+    FunctionError::new(format!("unable to parse url: {error}"))
 }

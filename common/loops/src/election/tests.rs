@@ -4,7 +4,7 @@ fn wall(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// A Lease of this holder, renewed then by a clock that may be wrong.
+/// A Lease of this holder, renewed at this time by a clock that may be wrong.
 fn held(holder: &str, renewed: i64, seconds: i32) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(holder.to_owned()),
@@ -46,7 +46,7 @@ fn what_is_free_is_taken_and_what_is_held_is_not() {
     }
 }
 
-/// Whatever a Lease says of its time: it has expired when it was seen unchanged for as long as its holder asked for.
+/// Whatever times a Lease contains: it has expired when it was seen unchanged for as long as its holder asked for.
 #[test]
 fn a_lease_expires_by_what_was_seen_and_not_by_its_times() {
     for renewed in [0, 1_000_000, 4_000_000_000] {
@@ -55,7 +55,7 @@ fn a_lease_expires_by_what_was_seen_and_not_by_its_times() {
         for (at, is_renewed, is_taken) in [
             (0, false, false),
             (6, false, false),
-            // Renewed by a clock that moved by one second only: a change all the same.
+            // A renewal by a clock that moved by only one second is a change all the same.
             (7, true, false),
             (13, false, false),
             (14, false, true),
@@ -103,8 +103,8 @@ fn the_beginning_of_a_term_stays() {
     assert_eq!(spec.renew_time, Some(MicroTime(wall(60))));
 }
 
-/// Two candidates over one Lease, each with a wall clock of its own, for ten minutes in steps of a second; the leader dies now and
-/// then, or loses single writes. Never do two lead.
+/// Two candidates for one Lease, each with its own wall clock, for ten minutes in steps of a second. The leader dies now and then, or
+/// loses single writes. Two never lead at the same time.
 #[test]
 fn two_never_lead_at_the_same_time() {
     let begun = Instant::now();
@@ -117,7 +117,7 @@ fn two_never_lead_at_the_same_time() {
     for second in 0..600_u64 {
         let now = begun + seconds(second);
         for (index, (election, skew, dead_until)) in candidates.iter_mut().enumerate() {
-            // The one that leads is cut off for half a minute, at times that differ.
+            // The leader is cut off for half a minute, at various times.
             if second % 70 == 30 && election.leads_until(now).is_some() {
                 *dead_until = second + 30;
             }
@@ -129,7 +129,7 @@ fn two_never_lead_at_the_same_time() {
                 ElectionStep::Follow(_) | ElectionStep::Claim => {}
                 ElectionStep::Create(spec) | ElectionStep::Replace(spec) => {
                     stored = Some(spec.clone());
-                    // Of some writes the answer is lost.
+                    // The responses to some writes are lost.
                     if second % 11 != 0 {
                         election.record_write(spec, now);
                     }
@@ -160,22 +160,22 @@ fn seen(digests: &[&str]) -> LeaderRevisions {
         .fold(seen, |seen, digest| seen.with_newest(&whole(digest)))
 }
 
-/// Semantics 21: what a candidate does `after` seconds, with its revision and those that were seen.
+/// Semantics 21: what a candidate does after `after` seconds, with its revision and those that were seen.
 #[test]
 fn the_newest_revision_leads_and_an_older_one_waits_its_turn() {
     let (taken, claimed, followed) = ("taken", "claimed", "followed");
     for (own, before, holder, after, expected) in [
-        // Held by another one: who has what it never saw says so.
+        // Another candidate holds the Lease: a candidate with a revision that it never saw announces that.
         (whole("b"), seen(&["a"]), "other", 0, claimed),
         (whole("b"), seen(&["a", "b"]), "other", 14, followed),
         (whole("b"), seen(&["a", "b"]), "other", 15, taken),
         (whole("a"), seen(&["a", "b"]), "other", 29, followed),
         (whole("a"), seen(&["a", "b"]), "other", 30, taken),
-        // Held by itself: it is renewed only with the newest one.
+        // The candidate itself holds the Lease: it renews it only with the newest revision.
         (whole("b"), seen(&["a", "b"]), "me", 0, taken),
         (whole("c"), seen(&["a", "b"]), "me", 0, taken),
         (whole("a"), seen(&["a", "b"]), "me", 14, followed),
-        // Free: older ones leave it to the newer ones for a while each.
+        // The Lease is free: candidates with older revisions leave it to newer ones for a while.
         (whole("c"), seen(&["a", "b"]), "", 0, taken),
         (whole("b"), seen(&["a", "b"]), "", 0, taken),
         (whole("a"), seen(&["a", "b"]), "", 14, followed),
@@ -212,7 +212,7 @@ fn who_has_nothing_to_lead_with_creates_no_lease() {
     assert_eq!(step, ElectionStep::Follow(now + RETRY));
 }
 
-/// Whoever leads is led with what was confirmed, not with what it has since.
+/// A leader leads with the revision that was confirmed, not with the one that it has since.
 #[test]
 fn a_leader_whose_revision_was_replaced_stops() {
     let (mut election, now) = (Election::new("me".to_owned()), Instant::now());

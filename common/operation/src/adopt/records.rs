@@ -18,11 +18,8 @@ use common::api::names::InstallationName;
 use common::catalogue::CatalogueEntry;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::parse::{ManifestOptions, parse};
-<<<<<<< HEAD:common/operation/src/adopt/records.rs
-use futures::future::LocalBoxFuture;
-=======
 use common::text::list_first;
->>>>>>> w2:common/operation/src/former.rs
+use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
 use super::list_foreign_installs;
@@ -31,11 +28,7 @@ use crate::error::{AdoptError, ConfiguredRelease, OperationError};
 use crate::plan::PlannedInstallation;
 use crate::release;
 use crate::resolved::Resolved;
-<<<<<<< HEAD:common/operation/src/adopt/records.rs
-use crate::text::list_first;
 use crate::tools::{OtherTool, PlannedRemoval, Planning, Work};
-=======
->>>>>>> w2:common/operation/src/former.rs
 
 /// How many objects a warning names.
 const MAX_NAMED_OBJECTS: usize = 3;

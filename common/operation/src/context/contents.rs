@@ -6,7 +6,7 @@ use std::sync::Arc;
 use addons_engine::{EngineError, catalogues};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::catalogue::Catalogue;
-use common::catalogue::unread::{UnreadCatalogue, list_losers};
+use common::catalogue::precedence::{UnreadCatalogue, list_losers};
 use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 

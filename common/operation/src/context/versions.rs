@@ -1,7 +1,7 @@
 //! The versions of Kubernetes and KKP that entries must fit.
 
 use addons_engine::local;
-use addons_versions::kubernetes;
+use addons_versions::tolerant;
 use common::api::catalogue::AddonVersion;
 use common::catalogue::select::ClusterVersions;
 use common::target::kkp;
@@ -18,7 +18,7 @@ impl Context {
     pub async fn cluster_facts(&self) -> Result<ClusterVersions, OperationError> {
         let read = || async {
             let version = self.cluster().await?.kubernetes_version().await?;
-            let parsed = within(kubernetes::parse(&version), || {
+            let parsed = within(tolerant::parse_kubernetes(&version), || {
                 format!("the server's version {version}")
             })?;
             Ok::<_, OperationError>(ClusterVersions {

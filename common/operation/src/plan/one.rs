@@ -20,7 +20,7 @@ use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 use common::pin::{self, OtherCluster};
 use common::values::mask::SecretMask;
-use common::values::replaced::secrets_were_replaced;
+use common::values::secret::secrets_were_replaced;
 
 use addons_engine::{Cluster, EngineError, definitions, snapshot};
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::SchemaEffect;
 use super::object::{SchemaPath, SchemaSegment};
 use super::rule::{self, SchemaRule};
-use common::shorten::shorten;
+use common::text::shorten;
 
 /// The maximum depth. The API server's own limit for nested schemas is far lower.
 const MAX_DEPTH: usize = 100;

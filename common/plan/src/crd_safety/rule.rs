@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::compare::MAX_RULE_LENGTH;
 use common::schema::check;
-use common::shorten::shorten;
+use common::text::shorten;
 
 /// One rule that a value has to satisfy.
 #[derive(Clone, Debug, PartialEq)]

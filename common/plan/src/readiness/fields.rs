@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use common::shorten::shorten;
+use common::text::shorten;
 
 /// The longest server message that a message shows in full, in characters.
 const MAX_MESSAGE_CHARS: usize = 200;

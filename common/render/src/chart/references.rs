@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use common::entrance;
-use common::shorten::shorten;
+use common::text::shorten;
 
 /// The keywords that refer to another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];

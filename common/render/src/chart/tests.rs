@@ -141,7 +141,7 @@ fn dependencies_are_found_or_refused() {
         ),
         ("ftp://a.example", "Chart.lock", Err("is not a repository")),
         ("", "Chart.lock", Err("it has no repository")),
-        // What an archive holds is not told by its name.
+        // The name of an archive does not say what is in it.
         ("", "charts/db-1.0.0.tgz", Err("it has no repository")),
         ("", "charts/anything/Chart.yaml", Ok("")),
         (

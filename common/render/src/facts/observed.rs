@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{TemplateFacts, kubeadm, plugin, provider};
-use addons_versions::kubernetes;
+use super::{TemplateFacts, kubeadm, plugin};
+use addons_versions::tolerant;
 use common::values;
 
 /// The objects that contain facts, as the API serves them. An object that does not exist, or may not be read, is empty.
@@ -53,11 +53,11 @@ impl TemplateFacts {
             &mut facts,
             &nested_document(&observed.kubeadm, "ClusterConfiguration"),
         );
-        if let Ok(version) = kubernetes::parse(&observed.git_version) {
+        if let Ok(version) = tolerant::parse_kubernetes(&observed.git_version) {
             let (major, minor, patch) = (version.major, version.minor, version.patch);
             facts.version = format!("{major}.{minor}.{patch}");
         }
-        facts.provider = provider::find_provider(&observed.nodes);
+        facts.provider = find_provider(&observed.nodes);
         facts.plugin = plugin::find_plugin(&observed.daemon_sets);
         if facts.dns_domain.is_empty() {
             let corefile = text_at(&observed.coredns, "/data/Corefile");
@@ -152,4 +152,46 @@ fn find_local_resolver(daemon_sets: &[Value]) -> Option<&str> {
     let mut arguments = arguments.iter().filter_map(Value::as_str);
     arguments.find(|argument| argument.trim_start_matches('-') == "localip")?;
     arguments.next()?.split(',').next()
+}
+
+/// Schemes of `spec.providerID` for which KKP uses another name.
+const PROVIDER_NAMES: [(&str, &str); 3] =
+    [("gce", "gcp"), ("hcloud", "hetzner"), ("hrobot", "hetzner")];
+
+/// Returns the provider of a page of nodes: KKP's name, else the scheme of `spec.providerID`. If there are several (a cluster may have
+/// nodes elsewhere), it is the first by name, so that it does not depend on their number.
+fn find_provider(nodes: &[Value]) -> String {
+    let schemes = nodes.iter().filter_map(|node| {
+        let id = node.pointer("/spec/providerID")?.as_str()?;
+        let (scheme, _) = id.split_once("://")?;
+        let named = PROVIDER_NAMES.iter().find(|(known, _)| *known == scheme);
+        Some(named.map_or(scheme, |(_, name)| *name))
+    });
+    schemes.min().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn kkp_has_names_of_its_own() {
+        let nodes = |ids: &[&str]| {
+            let nodes = ids.iter().map(|id| json!({"spec": {"providerID": id}}));
+            nodes.collect::<Vec<_>>()
+        };
+        for (ids, name) in [
+            (&["aws:///eu-central-1a/i-0123"][..], "aws"),
+            (&["gce://project/zone/name"], "gcp"),
+            (&["hcloud://123", "hrobot://4"], "hetzner"),
+            (&["openstack:///8a1b", "kind://docker/a/b"], "kind"),
+            (&["", "no-scheme"], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(find_provider(&nodes(ids)), name, "{ids:?}");
+        }
+        assert_eq!(find_provider(&[json!({"spec": {}}), json!(null)]), "");
+    }
 }

@@ -187,7 +187,7 @@ fn what_the_chart_says_itself_stays() {
     assert_eq!(object["spec"]["ttlSecondsAfterFinished"], 5);
 }
 
-/// Its pods carry its digest, so any change in it is one of a field that cannot change.
+/// The pods of a Job carry its digest, so any change of the Job changes a field that cannot change.
 #[test]
 fn a_changed_job_is_recreated() {
     let hook = |label: &str| {
@@ -200,7 +200,7 @@ fn a_changed_job_is_recreated() {
     assert_ne!(hook("web-1.0.0"), hook("web-1.0.1"));
 }
 
-/// What `helm template` prints for other occasions, and marks of Argo CD and kustomize: the same for every method.
+/// Hooks that `helm template` prints for other phases, and marks of Argo CD and kustomize, are handled equally by all methods.
 #[test]
 fn what_other_tools_do_not_apply_is_left_out() {
     let argo = ARGO_HOOK;
@@ -264,7 +264,7 @@ fn what_other_tools_do_not_apply_is_left_out() {
     }
 }
 
-/// Charts have tests that no one expects to be installed; in a manifest they would have been.
+/// No one expects the tests of a chart to be installed. In a plain manifest, they are objects like all others.
 #[test]
 fn a_test_is_named_where_it_is_not_in_a_chart() {
     for (method, words) in [
@@ -281,7 +281,7 @@ fn a_test_is_named_where_it_is_not_in_a_chart() {
     }
 }
 
-/// Argo CD goes by Helm's hook where its own annotation names none that it knows.
+/// Argo CD uses Helm's hook if its own annotation names no known hook.
 #[test]
 fn an_unknown_hook_of_argo_beside_one_of_helm() {
     let mut object = manifest("Job", "pre-install,pre-upgrade", "");

@@ -126,7 +126,7 @@ fn deep_objects_are_searched_without_end() {
     assert!(find_images(&object).is_empty());
 }
 
-/// Sidecars that a controller adds later, and caches of images: what is not in a container is named, and what is in a Secret is not
+/// Sidecars that a controller adds later, and caches of images: an image outside of a container is reported, and one in a Secret is not
 /// shown.
 #[test]
 fn images_in_configuration_are_doubts() {

@@ -6,12 +6,14 @@
 use std::rc::Rc;
 
 use addons_gotemplate::function::Function;
-use addons_gotemplate::value::{Dict, Type, Value};
+use addons_gotemplate::sprig::to_json;
+use addons_gotemplate::value::{Dict, StructValue, Type, Value};
+use common::text::encode_hex;
 use serde_json::Value as Json;
+use sha1::{Digest as _, Sha1};
 
-use super::config_hash::config_hash;
 use super::field::{DataField, FieldError, NullValue};
-use super::shapes;
+use super::shapes::{self, HASHED};
 
 /// The type of the values in a set.
 const NOTHING: Type = Type::Record(&shapes::NOTHING);
@@ -102,4 +104,28 @@ fn read_features(field: &DataField<'_>) -> Result<Value, FieldError> {
     };
     let entries = names.into_iter().map(|name| (name, NOTHING.zero()));
     Ok(Value::Dict(Dict::with_methods(&NOTHING, METHODS, entries)))
+}
+
+/// Returns `.Cluster.Network.ConfigHash`, which changes with the network settings, so that pods roll out again: the lower-case hex SHA-1 of
+/// the struct's compact JSON, as Go writes it. All lists are sorted before.
+fn config_hash(network: &DataField<'_>) -> Result<String, FieldError> {
+    let mut values = Vec::with_capacity(HASHED.fields.len());
+    for (name, of) in HASHED.fields {
+        let value = network.get(name)?.to_value(of, NullValue::Nil)?;
+        values.push(match value {
+            Value::List(list) => {
+                let texts = list.iter().filter_map(|item| match item {
+                    Value::Text(text) => Some(text.clone()),
+                    _ => None,
+                });
+                let mut texts: Vec<_> = texts.collect();
+                texts.sort_unstable();
+                Value::texts(texts)
+            }
+            other => other,
+        });
+    }
+    let json = to_json(&Value::Record(StructValue::new(&HASHED, values).into()));
+    let json = json.map_err(|error| network.error(error.to_string()))?;
+    Ok(encode_hex(&Sha1::digest(json.as_bytes())))
 }

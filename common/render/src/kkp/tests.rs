@@ -15,7 +15,7 @@ fn text(template: &str, data: Json) -> String {
     }
 }
 
-/// A plain cluster gives fewer facts than KKP has.
+/// A plain cluster has fewer facts than a cluster of KKP.
 #[test]
 fn a_document_may_have_any_part_of_the_fields() {
     let facts =

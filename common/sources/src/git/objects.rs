@@ -29,7 +29,7 @@ impl Oid {
 
     /// Converts an id from its binary form in a tree.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(common::hex::encode(bytes))
+        Self(common::text::encode_hex(bytes))
     }
 
     /// The short form for locations.

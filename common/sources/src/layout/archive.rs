@@ -218,7 +218,7 @@ impl LayoutArchive {
         let mut bytes = Vec::new();
         blob.read_to_end(&mut bytes)
             .map_err(file_error(&self.path))?;
-        self.check(digest, common::hex::encode(&Sha256::digest(&bytes)))?;
+        self.check(digest, common::text::encode_hex(&Sha256::digest(&bytes)))?;
         Ok(bytes)
     }
 

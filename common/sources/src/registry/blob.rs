@@ -163,7 +163,7 @@ impl<'r, 'a> Blob<'r, 'a> {
         if self.seen != self.size {
             return Err(self.wrong_size(format!("only {}", self.seen)));
         }
-        let found = common::hex::encode(&std::mem::take(&mut self.digest).finalize());
+        let found = common::text::encode_hex(&std::mem::take(&mut self.digest).finalize());
         if found != self.wanted {
             return Err(RegistryAccessError::Digest {
                 location: self.location.clone(),

@@ -1,4 +1,4 @@
-//! The behaviour of kops with an index, row by row, and what it leaves open.
+//! The behaviour of kops with an index, row by row, and cases that kops leaves open.
 
 use super::*;
 

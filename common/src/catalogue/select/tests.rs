@@ -36,7 +36,7 @@ fn catalogue(rows: &[Row]) -> Catalogue {
 
 fn facts(kubernetes: &str) -> ClusterVersions {
     ClusterVersions {
-        kubernetes: Some(addons_versions::kubernetes::parse(kubernetes).unwrap()),
+        kubernetes: Some(addons_versions::tolerant::parse_kubernetes(kubernetes).unwrap()),
         kkp: None,
     }
 }
@@ -52,7 +52,7 @@ fn run(rows: &[Row], request: &EntryRequest<'_>, rules: SelectionRules) -> Selec
     select(&catalogue(rows), request, &facts("v1.30.4-eks-1"), rules)
 }
 
-/// What was chosen, and why each other one was not.
+/// Returns the chosen entry, and why each other one was rejected.
 #[track_caller]
 fn check(rows: &[Row], rules: SelectionRules, expect: (SelectionRules, &str), rejections: &[&str]) {
     let selection = run(rows, &ANY, rules);
@@ -281,7 +281,7 @@ fn where_nothing_fits_the_newest_entry_says_what_would() {
     );
 }
 
-/// Semantics 3: all that is written must match; empty and unknown match; pre-releases are dropped.
+/// Semantics 3: every written constraint must match. Empty constraints and unknown versions match. Pre-releases are dropped.
 #[test]
 fn constraints() {
     let version = |text| Some(Version::parse(text).unwrap());

@@ -4,7 +4,7 @@ use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::{SchemaChecker, SchemaFinding};
-use crate::shorten::shorten;
+use crate::text::shorten;
 use crate::values::form::is_one_of;
 
 /// Maximum size of a compiled pattern, in bytes.

@@ -1,4 +1,4 @@
-//! What helm's own reading is, is tested beside helm itself: `tests/cases/helm/set.rs`.
+//! `tests/cases/helm/set.rs` compares this with helm itself.
 
 use serde_json::json;
 
@@ -161,7 +161,7 @@ fn the_form_decides_the_type() {
         ("host.name=1", json!({"host": {"name": 1}})),
         ("share=1.5", json!({"share": 1.5})),
         ("share=7", json!({"share": 7})),
-        // What does not fit is refused where values are judged.
+        // A value that does not fit is refused when values are validated.
         ("share=007", json!({"share": "007"})),
         (
             "share=12345678901234567890",

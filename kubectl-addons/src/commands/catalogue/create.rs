@@ -6,10 +6,9 @@ use common::api::names;
 use common::image::is_of_this_machine;
 
 use crate::cli::create::CatalogueCreateArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;
-use crate::usage::UsageError;
 
 /// Prints a catalogue of the named locations, with hashes, versions and images.
 ///

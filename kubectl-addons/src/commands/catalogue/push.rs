@@ -17,7 +17,7 @@ use crate::cli::{GlobalArgs, OutputFormat};
 use crate::exit::Exit;
 use crate::output::{self, ItemList};
 use crate::session::Session;
-use crate::words::distribution;
+use crate::words;
 use crate::{failure, settings};
 
 /// The result for a cluster.
@@ -96,10 +96,7 @@ fn report_push(
         let counts = copies.find(|copy| objects::catalogue_name(copy) == one.name);
         let counts = counts.map(|copy| format!(": {}", objects::count_content(copy)));
         let counts = counts.unwrap_or_default();
-        output::note(&format!(
-            "{}{counts}",
-            distribution::describe_pushed(&target, one)
-        ));
+        output::note(&format!("{}{counts}", words::describe_pushed(&target, one)));
     }
     let mut exit = Exit::Done;
     let problem = failed.map(|error| {

@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use crate::cli::OutputFormat;
 use crate::cli::core::CoreExplainArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::core as words;
 use crate::{failure, partial};
 

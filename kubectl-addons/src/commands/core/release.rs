@@ -6,10 +6,9 @@ use anyhow::Result;
 use common::api::installation::core_guard::is_guarded;
 
 use crate::cli::core::CoreReleaseArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::core as words;
 
 /// Releases installations, or all core add-ons of a cluster that is being deleted.

@@ -12,9 +12,8 @@ use common::api::names::SYSTEM_NAMESPACE;
 
 use crate::change::{self, UNCHANGED};
 use crate::cli::reading::InitArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::session::Session;
-use crate::usage::UsageError;
 use crate::words::typed;
 use crate::{again, output, prompt};
 

@@ -5,7 +5,7 @@ use anyhow::Result;
 use common::catalogue::channel::is_plain_manifest_name;
 
 use crate::cli::operation::{InstallArgs, SourceArgs};
-use crate::usage::UsageError;
+use crate::exit::UsageError;
 
 /// Returns the names of add-ons and their source. For a path, this is the only add-on in it.
 ///

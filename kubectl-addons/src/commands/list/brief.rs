@@ -1,6 +1,6 @@
 //! Formats a status for a table.
 
-use common::shorten::shorten;
+use common::text::shorten;
 
 /// How many characters of a status a table shows.
 const MAX_STATUS: usize = 60;

@@ -157,7 +157,7 @@ fn escape_markdown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use addons_versions::kubernetes;
+    use addons_versions::tolerant;
     use common::api::names::InstallationName;
 
     use super::super::report::BlockedInstallation;
@@ -181,7 +181,7 @@ mod tests {
 
     fn to() -> ClusterVersions {
         ClusterVersions {
-            kubernetes: kubernetes::parse("1.37").ok(),
+            kubernetes: tolerant::parse_kubernetes("1.37").ok(),
             kkp: None,
         }
     }

@@ -11,9 +11,9 @@ use common::api::installation::{AddonInstallation, AddonRef};
 use crate::cli::operation::SourceArgs;
 use crate::cli::set::{MemberArgs, SetArgs};
 use crate::cli::values::ValueEditArgs;
+use crate::exit::UsageError;
 use crate::input;
 use crate::session::Session;
-use crate::usage::UsageError;
 
 /// The most bytes of a set.
 const LARGEST: usize = 8 * 1024 * 1024;

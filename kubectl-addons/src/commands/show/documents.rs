@@ -9,10 +9,9 @@ use serde_json::json;
 
 use crate::cli::OutputFormat;
 use crate::cli::reading::ShowArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;
-use crate::usage::UsageError;
 
 /// Prints a document, or a note that the package has none.
 ///

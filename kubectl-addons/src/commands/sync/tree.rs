@@ -4,7 +4,7 @@ use std::path::Path;
 
 use addons_loops::election::LeaderRevision;
 use addons_sources::directory::{self, DirectoryError, Stamps};
-use common::directory::{DirectoryFile, tree};
+use common::directory::{DirectoryFile, digest_files};
 use tokio::time::Instant;
 
 /// A directory that is read repeatedly.
@@ -38,7 +38,7 @@ impl WatchedTree {
         let reading = self.reading().await;
         let reading = reading.inspect_err(|_| self.revision = LeaderRevision::Missing)?;
         self.stamps = reading.stamps;
-        match tree::digest(&reading.files) {
+        match digest_files(&reading.files) {
             Some(digest) => self.revision = LeaderRevision::Whole(digest),
             None if self.revision == LeaderRevision::Missing => {
                 self.revision = LeaderRevision::Partial

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::shorten::shorten;
+use common::text::shorten;
 
 use super::escape_html;
 

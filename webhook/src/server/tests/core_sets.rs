@@ -1,4 +1,4 @@
-//! What core sets follow from is judged on a thread of its own.
+//! The ConfigMaps of core sets are validated on a thread of their own.
 
 use addons_admission::AdmissionFacts;
 use serde_json::{Value, json};

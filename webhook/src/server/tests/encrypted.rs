@@ -83,7 +83,7 @@ async fn only_clients_with_a_certificate_and_a_name_are_served() {
             .map(|(certificate, _)| certificate.len());
         assert_eq!(is_served(&served, certificate).await, is_welcome, "{who:?}");
     }
-    // Other authorities, while it serves; what is no authority changes nothing.
+    // Other authorities are read while serving. A file without an authority changes nothing.
     theirs.write(&path);
     assert!(clients.poll().unwrap() && !clients.poll().unwrap());
     let client = || Some(theirs.client("kube-apiserver", "any.example"));

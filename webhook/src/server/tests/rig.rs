@@ -23,7 +23,7 @@ use tokio::sync::{oneshot, watch};
 use crate::access::RequesterAccess;
 use crate::clients::Clients;
 use crate::freshness::Freshness;
-use crate::live::LiveLookup;
+use crate::lookup::LiveLookup;
 use crate::server::*;
 use crate::tls::{MinimumTls, config};
 
@@ -53,7 +53,7 @@ pub fn issue(dir: &Path, days: u64) -> String {
     authority.certificate_pem().to_owned()
 }
 
-/// Of an API server that does not answer.
+/// A client of an API server that does not respond.
 fn nowhere() -> kube::Client {
     let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
     kube::Client::try_from(nowhere).unwrap()
@@ -63,9 +63,9 @@ pub fn serve(facts: Option<AdmissionFacts>) -> Served {
     serve_as(facts, |_| {})
 }
 
-/// What a server is like, where it is not like all others.
+/// Options in which a server differs from the others.
 pub struct Options {
-    /// After so much time the facts are stale, for no watch brings anything.
+    /// The time after which the facts are stale, because no watch receives anything.
     pub fresh_for: Duration,
     pub minimum: MinimumTls,
     pub clients: Option<Arc<Clients>>,
@@ -86,7 +86,7 @@ pub fn serve_as(facts: Option<AdmissionFacts>, change: impl FnOnce(&mut Options)
         authority: None,
         names: vec![NAME.to_owned()],
     };
-    let certificate = Arc::<certs::served::ServedCertificate>::default();
+    let certificate = Arc::<certs::serving::ServedCertificate>::default();
     let reloader = Reloader::new(files, Arc::clone(&certificate), now()).unwrap();
     let (publish, facts) = watch::channel(facts.map(Arc::new));
     let freshness = Arc::new(Freshness::new(options.fresh_for));
@@ -142,7 +142,7 @@ pub fn connect(address: SocketAddr, authority_pem: &str) -> Tls {
     connect_as(address, authority_pem, None, &TLS13)
 }
 
-/// As a client with this certificate.
+/// Connects as a client with this certificate.
 pub fn connect_as(
     address: SocketAddr,
     authority_pem: &str,
@@ -177,12 +177,12 @@ pub fn post(stream: &mut Tls, path: &str, body: &[u8]) -> Reply {
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // The server may answer and close before it has read all.
+    // The server may respond and close before it has read everything.
     let _ = stream.write_all(body).and_then(|()| stream.flush());
     reply(stream)
 }
 
-/// Reads one answer.
+/// Reads one response.
 pub fn reply(stream: impl io::Read) -> Reply {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();

@@ -1,4 +1,4 @@
-//! One table a rule.
+//! One table for each rule.
 
 use serde_json::{Value, json};
 
@@ -144,7 +144,7 @@ fn a_core_name_is_in_no_custom_catalogue() {
     let mut elsewhere = custom.clone();
     elsewhere.metadata.namespace = Some("team".into());
     assert_eq!(core_names(&elsewhere, &facts(vec![core.clone()])).len(), 1);
-    // The Core one takes the name from others, and says so.
+    // The catalogue of class Core takes the name from others, with a warning.
     let both = facts(vec![custom]);
     assert_eq!(core_names(&core, &both), []);
     assert_eq!(
@@ -344,7 +344,7 @@ fn of_two_made_at_once_the_younger_has_lost_its_duplicates() {
             &["spec.addons[1].versions[1]"],
         ),
         (&copy, vec![older.clone()], &[]),
-        // Whatever is older, a name of class Core stays with that class.
+        // A name of class Core stays with that class, even if another catalogue is older.
         (&older, vec![core.clone()], &["spec.addons[1].name"]),
         (&core, vec![older.clone()], &[]),
     ] {

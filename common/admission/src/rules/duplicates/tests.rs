@@ -130,11 +130,11 @@ fn of_two_created_at_once_only_the_older_may_keep_its_duplicate() {
         find_across(&change(&younger), Some(&younger), &both).len(),
         1
     );
-    // Of the same age the smaller name wins.
+    // With the same age, the smaller name wins.
     let twins = facts(vec![older.clone(), twin.clone()]);
     assert_eq!(find_across(&change(&twin), Some(&twin), &twins), []);
     assert_eq!(find_across(&change(&older), Some(&older), &twins).len(), 1);
-    // The older may keep a duplicate, but not create one.
+    // The older catalogue may keep a duplicate, but not create one.
     let mut before = older.clone();
     before.spec.addons.clear();
     assert_eq!(find_across(&change(&before), Some(&before), &both).len(), 1);

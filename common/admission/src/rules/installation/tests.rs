@@ -1,4 +1,4 @@
-//! One table a rule.
+//! One table for each rule.
 
 use serde_json::{Value, json};
 

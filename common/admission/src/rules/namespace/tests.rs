@@ -35,7 +35,7 @@ fn holding(names: &[&str]) -> AdmissionFacts {
 fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
     let deleting = json!({"annotations": {ANNOTATION_CLUSTER_DELETING: "true"}});
     let not_deleting = json!({"annotations": {ANNOTATION_CLUSTER_DELETING: "false"}});
-    // Its objects go to another namespace, which holds no record.
+    // Its objects are created in another namespace, which has no record.
     let of_core = |home: &str, more: Value| {
         let mut spec = more;
         spec["coreAddon"] = json!(true);
@@ -47,7 +47,7 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
         facts.installations = vec![Arc::new(object.into())];
         facts
     };
-    // An object of it is there, and the target is elsewhere.
+    // One of its objects is in this namespace, and its target is another one.
     let with_object = |home: &str| {
         let mut facts = facts(vec![]);
         let mut object = of_core(home, json!({}));
@@ -82,7 +82,7 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
             into("kubectl-addons"),
             true,
         ),
-        // There the target is a namespace of another cluster.
+        // The target is a namespace of the other cluster.
         (namespace(json!({"name": "other"})), into("remote"), false),
         (
             namespace(json!({"name": "other"})),
@@ -129,7 +129,7 @@ fn the_label_stays_while_it_is_true() {
         (&held, holding(&["coredns"]), requester(&[]), false),
         (&bare, holding(&[]), requester(&[]), false),
         (&bare, holding(&["coredns"]), core(), false),
-        // The mark in the same request is not there yet.
+        // A mark that the same request sets does not count yet.
         (&deleting, holding(&["coredns"]), requester(&[]), true),
         (
             &namespace(going),

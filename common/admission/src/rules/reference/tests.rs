@@ -110,7 +110,7 @@ fn references_to_something_that_does_not_exist() {
             "kubectl-addons",
             "spec.addonRef.catalogue: no catalogue named beside",
         ),
-        // Not even beside it: commands and the loop read the system namespace alone.
+        // A catalogue in the same namespace does not count either: commands and the loop read only the system namespace.
         (
             json!({"name": "team-addon", "catalogue": "beside"}),
             "team",
@@ -167,7 +167,7 @@ fn what_a_catalogue_lost_to_another_is_not_chosen() {
     let younger = catalogue("b", versions(&["v1", "0.9.0"]));
     let custom = catalogue("c", json!([addon("dns", &["9.0.0"])]));
     let core = core_catalogue("d", json!([addon("dns", &["1.0.0"])]));
-    // Without a time of creation the first by name counts as the older one.
+    // Without creation times, the first by name counts as the older one.
     for order in [[0, 1, 2, 3], [3, 2, 1, 0]] {
         let all = [&older, &younger, &custom, &core];
         let facts = facts(order.map(|at| all[at].clone()).into());
@@ -214,7 +214,7 @@ fn what_a_catalogue_lost_to_another_is_not_chosen() {
     }
 }
 
-/// What is by reference may hold what a younger catalogue lists: its versions are not known here.
+/// A catalogue by reference may hold an entry that a younger catalogue lists: its versions are not known here.
 #[test]
 fn what_a_catalogue_by_reference_may_hold_is_not_judged() {
     let web = || json!([addon("web", &["1.0.0"])]);
@@ -236,7 +236,7 @@ fn what_a_catalogue_by_reference_may_hold_is_not_judged() {
     }
 }
 
-/// In a cluster that pushes its catalogues to itself, each entry is there twice.
+/// In a cluster that pushes its catalogues to itself, each entry exists twice.
 #[test]
 fn a_copy_of_what_a_source_has_is_no_second_candidate() {
     let mut copy = catalogue("copy", json!([addon("web", &["1.0.0", "2.0.0"])]));
@@ -288,12 +288,12 @@ fn fit_is_judged_on_this_cluster_only() {
              (1.0.0: k8sVersion >=1.99.0 does not match 1.36.3)"
             .to_owned())
     );
-    // A namespace without mark stands for another cluster, whose version is not known here.
+    // A namespace without a mark stands for another cluster, whose version is not known here.
     assert_eq!(
         resolved(pinned.clone(), "team", &known()),
         Ok(Some("1.0.0".to_owned()))
     );
-    // Which of several versions fits it is not known either; one that does not exist is.
+    // It is not known either which of several versions fits that cluster. It is known that a version does not exist.
     for reference in [
         json!({"name": "narrow"}),
         json!({"name": "metrics-server", "catalogue": "platform"}),

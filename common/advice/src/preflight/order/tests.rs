@@ -14,7 +14,7 @@ fn record(name: &str, version: &str) -> AddonInstallation {
     .unwrap()
 }
 
-/// What was found of it, with what its next version requires.
+/// The result for an add-on whose next version has these requirements.
 fn finding(
     remedy: Option<UpgradeRemedy>,
     verdict: PreflightVerdict,
@@ -44,7 +44,7 @@ fn after(version: &str, requires: &[(&str, &str)]) -> PreflightFinding {
     finding(remedy, PreflightVerdict::DoesNotFit, requires)
 }
 
-/// The order of some add-ons in version 1.0.0: names before, after, blocked, and what is not met.
+/// The order of some add-ons in version 1.0.0: names before, after, blocked, and unmet requirements.
 fn ordered(found: &[(&str, PreflightFinding)]) -> (String, String, String, Vec<String>) {
     let records: Vec<_> = found
         .iter()
@@ -103,7 +103,7 @@ fn what_nothing_meets_is_said() {
         unmet.contains("app 2.0.0") && unmet.contains("db"),
         "{unmet}"
     );
-    // The one that is upgraded later is not there yet.
+    // The required add-on is upgraded later, so it does not have that version yet.
     let (_, _, _, unmet) = ordered(&[
         ("app", before("2.0.0", &[("db", ">=2.0.0")])),
         ("db", after("2.0.0", &[])),

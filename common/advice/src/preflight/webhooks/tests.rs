@@ -24,7 +24,7 @@ fn configuration(fields: Value) -> Value {
     json!({"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"}, "webhooks": [webhook]})
 }
 
-/// What is wrong with it where this answers.
+/// The problem of a webhook whose backend responds like this.
 fn troubles_with(configuration: &Value, backend: Backend) -> Vec<WebhookTrouble> {
     let backends = BTreeMap::from([("shop/guard".to_owned(), backend)]);
     let found = find_webhook_risks(configuration, &system(), &backends, &OwnerIndex::default());
@@ -125,7 +125,7 @@ fn what_answers_decides_how_bad_it_is() {
         [alone, late.clone()]
     );
     assert_eq!(troubles_with(&slow, Backend::Missing), [none]);
-    // Called by its URL: nothing but its time can be told.
+    // The webhook is called by its URL, so only its timeout is known.
     let mut by_url = slow;
     by_url["webhooks"][0]["clientConfig"] = json!({"url": "https://guard.example.test"});
     assert_eq!(troubles_with(&by_url, Backend::Missing), [late]);

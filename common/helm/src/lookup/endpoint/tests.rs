@@ -113,7 +113,7 @@ async fn only_reads_of_known_kinds_with_the_token_are_answered() {
     }
 }
 
-/// `.Capabilities` hold what is served, and what a chart defines is mapped nevertheless.
+/// `.Capabilities` contains only served types. Types that a chart defines are mapped all the same.
 #[tokio::test]
 async fn kinds_that_will_be_defined_are_in_the_second_listing() {
     let (kinds, capabilities) = (KindTable::default(), capabilities());

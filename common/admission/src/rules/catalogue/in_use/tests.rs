@@ -36,7 +36,7 @@ fn an_entry_in_use_by_core_is_kept_and_others_are_warnings() {
             .retain(|entry| entry.version != version);
         Some(new)
     };
-    // who is installed, what is left, other catalogues, problems, warnings
+    // installed add-ons, remaining entries, other catalogues, problems, warnings
     for (who, new, others, problems, warnings) in [
         (pinned("v1.0.0", None), without("1.0.0"), vec![], 1, 0),
         (pinned("v1.0.0", None), without("1.1.0"), vec![], 0, 0),
@@ -131,7 +131,7 @@ fn a_removal_depends_on_what_was_created_just_now() {
         let expected = is_removal.then_some(UnseenDependency::Users);
         assert_eq!(unseen(&facts(vec![])), (expected, 0));
     }
-    // What is denied anyway is not looked for.
+    // Nothing is looked up for a request that is denied anyway.
     let mut known = facts(vec![]);
     known.installations = vec![std::sync::Arc::new(core_installation("coredns").into())];
     let mut verdict = Verdict::default();

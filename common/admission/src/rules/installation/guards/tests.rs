@@ -1,4 +1,4 @@
-//! One table a guard.
+//! One table for each guard.
 
 use std::sync::Arc;
 
@@ -119,12 +119,12 @@ fn the_guard_finalizer_stays_until_released() {
         ),
         (&gone, &held, namespace(true, false), requester(&[]), true),
         (&gone, &held, namespace(false, true), requester(&[]), false),
-        // No one else sets it, on core or not: what is not core must not be held up by it.
+        // No one else sets it, on a core add-on or any other: it must not block the deletion of an add-on that is not core.
         (&held, &gone, facts(vec![]), requester(&[]), true),
         (&held, &gone, facts(vec![]), core(), false),
         (&user, &gone, facts(vec![]), requester(&[]), true),
         (&user, &user, facts(vec![]), requester(&[]), false),
-        // Any other would hold a core add-on when it is released; who holds it lets go.
+        // Any other finalizer would block a core add-on after its release; its owner may remove it.
         (&foreign(true), &gone, facts(vec![]), requester(&[]), true),
         (&foreign(true), &gone, facts(vec![]), core(), false),
         (&gone, &foreign(true), facts(vec![]), requester(&[]), false),
@@ -299,7 +299,7 @@ fn names_of_core_sets_are_reserved_everywhere() {
     for (holder, new, who, denied) in [
         (&of_set, marks_of("team", false), requester(&[]), true),
         (&of_set, marks_of("team", false), core(), false),
-        // Whether it may be core is another rule.
+        // Another rule decides whether it may be core.
         (&of_set, marks_of("team", true), requester(&[]), false),
         (&of_set, marks_of("shop", false), requester(&[]), false),
         (&by_hand, marks_of("team", false), requester(&[]), false),

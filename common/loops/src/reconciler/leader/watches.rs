@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use addons_distribution::compatible;
 use addons_engine::changes;
+use addons_operation::Context;
 use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 
 use super::signals::{ObjectGroupKind, Signal};
 use super::{LeaderState, send_signal};
-use crate::distributed::Distribution;
+use crate::distribution::{self, Distribution};
 use crate::installation::ReconcileOptions;
-use crate::{core_set, duplicates, synced};
+use crate::{core_set, duplicates, sync};
 
 impl LeaderState {
     /// Begins all tasks, or begins them again. Each watch lists first, so everything that changed meanwhile is checked.
@@ -25,7 +28,7 @@ impl LeaderState {
         let catalogues = self.catalogue_contexts.subscribe();
         self.watches.push(Box::pin(duplicates::run(catalogues)));
         let catalogues = self.catalogue_contexts.subscribe();
-        let sync = synced::run(catalogues, self.interval);
+        let sync = sync::run(catalogues, self.interval);
         self.watches.push(Box::pin(sync));
         let core = core_set::run(self.core_contexts.subscribe(), how.clone());
         self.watches.push(Box::pin(core));
@@ -103,5 +106,21 @@ impl LeaderState {
                 changes::watch_secrets(home, namespace, see).await;
             }
         }));
+    }
+
+    /// Begins the distribution of catalogues that was asked for. Reconciling does not wait for it.
+    fn distribute(&mut self, asked: &Distribution) {
+        let (outbox, news) = unbounded_channel();
+        self.distributed = news;
+        if let Some(selector) = asked.push_to.clone() {
+            let push = async move |ctx: &Context| distribution::push(ctx, &selector).await;
+            let push = distribution::run(self.catalogue_contexts.subscribe(), outbox.clone(), push);
+            self.watches.push(Box::pin(push));
+        }
+        if asked.store_compatible {
+            let contexts = self.catalogue_contexts.subscribe();
+            let store = distribution::run(contexts, outbox, compatible::store);
+            self.watches.push(Box::pin(store));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a verdict looks at does not grow with what catalogues list.
+//! The entries that a verdict reads do not grow with the size of catalogues.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) fn looked_at(entries: usize) {
     LOOKED_AT.set(LOOKED_AT.get() + entries);
 }
 
-/// Entries that are looked at meanwhile.
+/// Returns the number of entries that are read meanwhile.
 fn count(judge: impl FnOnce()) -> usize {
     LOOKED_AT.set(0);
     judge();

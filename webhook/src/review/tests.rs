@@ -1,4 +1,4 @@
-//! What no request can bring about.
+//! Cases that no request can cause, and log lines.
 
 use serde_json::Value;
 
@@ -27,8 +27,14 @@ fn a_panic_is_counted_and_a_denial_with_the_uid() {
     );
 }
 
-/// Bodies that nest as deep as they can, on a stack of a worker: nothing that anyone sends ends the process. Frames of a build for tests are
-/// larger than those of a release.
+#[test]
+fn a_rule_is_logged_once() {
+    assert_eq!(join_rules(&["size", "form", "size"]), "form,size");
+    assert_eq!(join_rules(&[]), "");
+}
+
+/// Bodies that nest as deep as possible, on the stack of a worker: no request ends the process. The frames of a test build are larger
+/// than those of a release.
 #[test]
 fn no_body_uses_up_the_stack_of_a_worker() {
     const KEY: &str = "$serde_json::private::RawValue";
@@ -69,7 +75,7 @@ fn no_body_uses_up_the_stack_of_a_worker() {
             }
         }
     };
-    // Of actix' workers and of the threads that tokio blocks.
+    // The stack size of the workers of actix, and of the blocking threads of tokio.
     let thread = std::thread::Builder::new().stack_size(2 << 20);
     thread.spawn(work).unwrap().join().unwrap();
 }

@@ -1,6 +1,5 @@
 //! The state and the actions of a leader: which installations there are, what it watches, and what is under way.
 
-mod distribution;
 mod reading;
 mod signals;
 mod watches;
@@ -24,15 +23,15 @@ use tokio::time::Instant;
 use super::is_busy;
 use super::remotes::Remotes;
 use super::under_way::WorkUnderWay;
-use crate::distributed;
-use crate::done::{ReconcileReport, ReconciledInstallation};
+use crate::distribution;
 use crate::fights::{Fights, GUARD_TRUCE, TRUCE, record_contested};
 use crate::installation::{ReconcileOptions, ReconcileOutcome};
+use crate::installation::{ReconcileReport, ReconciledInstallation};
 use crate::queue::{Queue, ReconcileEnd, ReconcileReason};
+use crate::remote::GroupedInstallation;
 use crate::slots::{Lane, work_and_notify};
-use crate::there::GroupedInstallation;
 use crate::tracked::TrackedInstallation;
-use crate::{here, there};
+use crate::{installation, remote};
 use reading::Reading;
 use signals::{ObjectGroupKind, Signal};
 
@@ -73,7 +72,7 @@ pub(super) struct LeaderState {
     /// Reports about the work under way.
     pub(super) reports: UnboundedReceiver<ReconcileReport>,
     /// Reports about distributed catalogues.
-    pub(super) distributed: UnboundedReceiver<distributed::DistributionResult>,
+    pub(super) distributed: UnboundedReceiver<distribution::DistributionResult>,
     /// When the records are read again: at once if changes may have been missed, and at the interval, because a namespace may have come
     /// to stand for a cluster.
     stale: Option<Instant>,
@@ -221,7 +220,7 @@ impl LeaderState {
         let (ctx, outbox) = (Arc::clone(&self.ctx), self.report_sender.clone());
         self.running.push(Box::pin(async move {
             let waits = || send_report(&outbox, ReconcileReport::Waits(name.clone()));
-            let work = here::reconcile_named(ctx, name.clone(), how, part.clone());
+            let work = installation::reconcile_named(ctx, name.clone(), how, part.clone());
             let done = work_and_notify(&part, waits, work).await;
             send_report(&outbox, ReconcileReport::Done(Box::new(done)));
         }));
@@ -262,7 +261,7 @@ impl LeaderState {
                 ctx = ctx.for_namespace_now(&namespace) => ctx,
             };
             let see = |heard| send_report(&outbox, heard);
-            there::reconcile_together(&ctx, &all, &how, &interruption, &slots, &see).await;
+            remote::reconcile_together(&ctx, &all, &how, &interruption, &slots, &see).await;
             namespace
         }));
     }

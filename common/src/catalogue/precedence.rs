@@ -1,6 +1,6 @@
 //! Finds duplicate entries, and the catalogue that keeps them (semantics 2.1, 2.4). Entries with equal names and versions are
 //! duplicates, unless both carry an id and the ids differ. The older catalogue keeps its entries, and a catalogue of class Core keeps
-//! its names.
+//! its names. While a catalogue cannot be read, it is unknown what the later ones keep.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use semver::{BuildMetadata, Version};
 
-use super::CatalogueEntry;
-use crate::api::catalogue::{AddonVersion, CatalogueClass};
+use super::{CatalogueEntry, is_copy, split_offering};
+use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass};
 use addons_versions::tolerant;
 
 /// A version as it is compared for duplicates: `v1`, `1` and `1.0.0` are equal, build metadata is ignored.
@@ -191,6 +191,46 @@ pub fn find_lost_entries(sources: &[SourceCatalogue<'_>]) -> HashMap<(usize, usi
     lost
 }
 
+/// A catalogue that cannot be read, or whose referenced file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadCatalogue {
+    /// The name of the catalogue.
+    pub catalogue: String,
+    /// The class of the catalogue.
+    pub class: CatalogueClass,
+    /// The names of the add-ons that it lists.
+    pub addons: Vec<String>,
+    /// The catalogues that lose shared entries to it, so that their offer is unknown, too.
+    pub losers: Vec<String>,
+    /// The reason.
+    pub why: String,
+}
+
+impl UnreadCatalogue {
+    /// Whether `catalogue` loses the entries that both list to this one.
+    #[must_use]
+    pub fn takes_from(&self, catalogue: &str) -> bool {
+        self.losers.iter().any(|loser| loser == catalogue)
+    }
+}
+
+/// Returns the names of the sources that lose the entries they share with `catalogue`. A copy takes nothing from a source.
+#[must_use]
+pub fn list_losers(catalogue: &AddonCatalogue, objects: &[AddonCatalogue]) -> Vec<String> {
+    if is_copy(&catalogue.metadata) {
+        return Vec::new();
+    }
+    let (_, sources) = split_offering(objects);
+    let is_later = |other: &&AddonCatalogue| {
+        let (first, second) = (&catalogue.metadata, &other.metadata);
+        compare_precedence((first, catalogue.spec.class), (second, other.spec.class)).is_lt()
+    };
+    let later = sources.into_iter().filter(is_later);
+    later
+        .filter_map(|other| other.metadata.name.clone())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -198,8 +238,8 @@ mod tests {
     use crate::api::catalogue::{AddonCatalogue, CatalogueClass};
     use crate::api::fixtures::{addon, catalogue, core_catalogue};
     use crate::api::names::LABEL_DERIVED_FROM;
+    use crate::catalogue::precedence::{UnreadCatalogue, list_losers};
     use crate::catalogue::select::{ClusterVersions, EntryRequest, SelectionRules, select};
-    use crate::catalogue::unread::{UnreadCatalogue, list_losers};
     use crate::catalogue::{Catalogue, LostEntry, Origin};
 
     fn made(class: CatalogueClass, name: &str, second: u8, addons: Value) -> AddonCatalogue {
@@ -235,7 +275,7 @@ mod tests {
         text.collect()
     }
 
-    /// Whose file cannot be read may hold what those after it list.
+    /// A catalogue whose file cannot be read may hold entries that later ones list.
     #[test]
     fn what_loses_to_an_unread_catalogue_is_not_known() {
         use CatalogueClass::{Core, Custom};

@@ -14,10 +14,10 @@ use common::target::NamespaceCluster;
 use futures::StreamExt as _;
 use futures::stream;
 
-use crate::done::{ReconcileReport, ReconciledInstallation};
 use crate::installation::{
     ReconcileOptions, ReconcileOutcome, reconcile, skipped_outcome, write_outcome,
 };
+use crate::installation::{ReconcileReport, ReconciledInstallation};
 use crate::slots::{Lane, Slots};
 
 /// One of several installations that are reconciled together.

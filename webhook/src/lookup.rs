@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_admission::AdmissionFacts;
-use addons_admission::recorded::{self, InstallationFacts};
+use addons_admission::installation_facts::{self, InstallationFacts};
 use addons_admission::rules::reference::UnseenDependency;
 use anyhow::{Context as _, ensure};
 use common::api::catalogue::AddonCatalogue;
@@ -134,7 +134,7 @@ impl LiveLookup {
         let mut changed = Vec::new();
         for object in self.list_core(&resource).await? {
             let key = key(&object);
-            let state = recorded::object_state(&object.metadata);
+            let state = installation_facts::object_state(&object.metadata);
             match known.get(&key) {
                 Some(known) if state.is_some() && known.state == state => {
                     installations.push(Arc::clone(known));

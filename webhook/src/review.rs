@@ -1,5 +1,6 @@
 //! A validated review: its response, and what is counted and logged once it is final.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use actix_web::http::StatusCode;
@@ -189,11 +190,6 @@ impl ValidatedReview {
         let Some(line) = line else {
             return;
         };
-        let listed = |rules: &[&'static str]| {
-            let mut rules = rules.to_vec();
-            rules.dedup();
-            rules.join(",")
-        };
         info!(
             uid = line.uid,
             operation = labels.operation,
@@ -202,12 +198,18 @@ impl ValidatedReview {
             name = line.name,
             user = line.user,
             allowed = labels.allowed == "true",
-            rules = listed(problems),
-            break_glass = listed(lifted),
+            rules = join_rules(problems),
+            break_glass = join_rules(lifted),
             policies = line.policies.join(", "),
             "judged"
         );
     }
+}
+
+/// Joins the names of rules, each once.
+fn join_rules(rules: &[&'static str]) -> String {
+    let rules: BTreeSet<&str> = rules.iter().copied().collect();
+    rules.into_iter().collect::<Vec<_>>().join(",")
 }
 
 impl ReviewNote {
