@@ -14,8 +14,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::push::{CataloguePushOutcome, PushedCopy};
 use crate::error::DistributionError;
-use addons_operation::catalogue_file::CatalogueFileError;
 use addons_operation::context::{Context, Offer};
+use addons_operation::error::CatalogueFileError;
 
 /// How many clusters are handled at the same time.
 const CONCURRENT_CLUSTERS: usize = 16;

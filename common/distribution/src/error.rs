@@ -3,7 +3,7 @@
 use addons_clusters::core_set::UnknownCoreSet;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
-use addons_operation::catalogue_file::CatalogueFileError;
+use addons_operation::error::CatalogueFileError;
 use addons_operation::error::{Category, VerdictRefusal};
 use common::api::names::InstallationName;
 use common::catalogue::channel::LocationError;

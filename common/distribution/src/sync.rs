@@ -11,8 +11,9 @@ use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass}
 use common::api::conditions;
 use common::catalogue::is_copy;
 
-use addons_operation::catalogue_file::{self, CatalogueFileError, check_size};
+use addons_operation::catalogue_file::{self, check_size};
 use addons_operation::context::Context;
+use addons_operation::error::CatalogueFileError;
 use addons_operation::error::{OperationError, within};
 use addons_operation::records::Records;
 use addons_operation::verdict;

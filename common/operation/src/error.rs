@@ -1,5 +1,6 @@
 //! Errors that end an operation, or one installation of it.
 
+mod catalogue;
 mod kind;
 mod place;
 mod plan;
@@ -30,7 +31,6 @@ use common::{target::kkp::KkpVersionError, values::ValuesError};
 
 use crate::attempt::AttemptError;
 use crate::builtin::BuiltinError;
-use crate::catalogue_file::CatalogueFileError;
 use crate::choose::{ChooseError, meant};
 use crate::interruption::Interrupted;
 use crate::jail::JailError;
@@ -39,6 +39,7 @@ use crate::text::seconds;
 use common::catalogue::content::ContentError;
 use common::catalogue::orphan::MissingOrigin;
 
+pub use catalogue::CatalogueFileError;
 pub use kind::{Category, ErrorKind};
 pub use place::within;
 pub use plan::{

@@ -55,7 +55,7 @@ const EXCEPTIONS: [(&str, &str); 17] = [
         "a flag of the webhook's own program",
     ),
     (
-        "common/operation/src/former.rs",
+        "common/operation/src/adopt/records.rs",
         "warnings, which plan files keep as text",
     ),
     (

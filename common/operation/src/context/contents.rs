@@ -11,8 +11,8 @@ use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
 use super::{Context, Offer};
-use crate::catalogue_file::{self, CatalogueFileError};
-use crate::error::{OperationError, within};
+use crate::catalogue_file;
+use crate::error::{CatalogueFileError, OperationError, within};
 
 /// The catalogues that were read.
 #[derive(Default)]

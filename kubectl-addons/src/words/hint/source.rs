@@ -2,7 +2,7 @@
 
 use addons_helm::BinaryError;
 use addons_operation::OperationError;
-use addons_operation::catalogue_file::CatalogueFileError;
+use addons_operation::error::CatalogueFileError;
 use addons_operation::text::shell_word;
 use addons_sources::SourceError;
 use addons_sources::chart::RepositoryChartError;
