@@ -6,8 +6,8 @@ use addons_airgap::AirgapError;
 use addons_distribution::DistributionError;
 use addons_engine::{EngineError, Report};
 use addons_operation::OperationError;
-use addons_operation::choose::ChooseError;
 use addons_operation::error::{Category, ErrorKind, VerdictRefusal};
+use addons_operation::resolve::choose::ChooseError;
 use addons_plan::refusal::FailureCause;
 use addons_sources::scratch;
 use serde::Serialize;
@@ -139,7 +139,7 @@ pub struct UsageError(pub String);
 #[cfg(test)]
 mod tests {
     use addons_engine::{EndedStep, Failure, Fate, StepEnd};
-    use addons_operation::interruption::Interrupted;
+    use addons_operation::execute::interruption::Interrupted;
     use addons_plan::readiness::{Readiness, ReadinessStatus};
     use anyhow::anyhow;
     use common::manifest::key::ObjectKey;

@@ -32,7 +32,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use addons_operation::jail;
+use addons_operation::render::jail;
 use addons_sources::scratch;
 use anyhow::Result;
 use cli::{Cli, CliCommand};

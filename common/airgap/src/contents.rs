@@ -21,7 +21,7 @@ use super::AirgapError;
 use addons_operation::context::Context;
 use addons_operation::error::within;
 use addons_operation::fetch::{self, LocatedSource};
-use addons_operation::inputs::{Inputs, RenderData};
+use addons_operation::render::inputs::{Inputs, RenderData};
 use addons_operation::render::{render_objects, resolve_uninstalled};
 
 /// An image or artifact to copy.

@@ -26,12 +26,12 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use addons_operation::choose::choose;
 use addons_operation::context::Context;
 use addons_operation::error::OperationError;
 use addons_operation::resolve::Resolver;
-use addons_operation::resolved::Resolved;
-use addons_operation::verdict;
+use addons_operation::resolve::choose::choose;
+use addons_operation::resolve::resolved::Resolved;
+use addons_operation::resolve::verdict;
 
 /// The time limit for evaluating the conditions of all rules.
 const EVALUATION_TIMEOUT: Duration = Duration::from_secs(5);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::targets::PushTarget;
 use crate::error::DistributionError;
-use addons_operation::catalogue_file::check_size;
+use addons_operation::catalogue::file::check_size;
 use addons_operation::context::Context;
 use addons_operation::error::CatalogueFileError;
 use addons_operation::error::within;

@@ -11,12 +11,12 @@ use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass}
 use common::api::conditions;
 use common::catalogue::is_copy;
 
-use addons_operation::catalogue_file::{self, check_size};
+use addons_operation::catalogue::file::{self, check_size};
 use addons_operation::context::Context;
 use addons_operation::error::CatalogueFileError;
 use addons_operation::error::{OperationError, within};
 use addons_operation::records::Records;
-use addons_operation::verdict;
+use addons_operation::resolve::verdict;
 
 /// A catalogue that is up to date.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,8 +73,8 @@ async fn sync_file(
         return Err(CatalogueFileError::NoFrom { name }.into());
     };
     let place = || format!("catalogue {name}");
-    let file = within(catalogue_file::fetch_file(ctx, known, from).await, place)?;
-    let revision = catalogue_file::revision(&file);
+    let file = within(file::fetch_file(ctx, known, from).await, place)?;
+    let revision = file::revision(&file);
     let unchanged = |revision| SyncedCatalogue {
         object: known.clone(),
         revision,
@@ -84,9 +84,9 @@ async fn sync_file(
         return Ok(unchanged(revision));
     }
     let (spec, content) = match known.spec.reference() {
-        Some(_) => within(catalogue_file::to_reference(ctx, known, from, file), place)?,
+        Some(_) => within(file::to_reference(ctx, known, from, file), place)?,
         None => {
-            let content = within(catalogue_file::read_content(ctx, known, from, file), place)?;
+            let content = within(file::read_content(ctx, known, from, file), place)?;
             (content.clone(), content)
         }
     };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use addons_engine::attempt;
-use addons_operation::attempt::AttemptError;
+use addons_operation::error::AttemptError;
 use addons_operation::{Context, Interruption, OperationError, name_of};
 use common::api::installation::{AddonInstallation, PlanningAttempt};
 use common::api::names::InstallationName;

@@ -10,13 +10,15 @@ use addons_engine::error::StaleReason;
 use addons_engine::events::{self, EventContent};
 use addons_engine::standing::{ReconcileState, record_state};
 use addons_engine::{EngineError, Report, record};
-use addons_operation::elsewhere::is_managed_elsewhere;
 use addons_operation::error::AdoptError;
 use addons_operation::plan::{UninstallRequest, plan_removal};
-use addons_operation::recorded::Compatibility;
+use addons_operation::resolve::recorded::Compatibility;
+use addons_operation::unattended::elsewhere::is_managed_elsewhere;
+use addons_operation::unattended::rollout;
+use addons_operation::unattended::unfinished;
 use addons_operation::{
     Choices, Context, InstallationOutcome as Executed, Interruption, OperationError, Plan,
-    Resolution, Resolver, RunOptions, execute, name_of, rollout, unfinished,
+    Resolution, Resolver, RunOptions, execute, name_of,
 };
 use common::api::conditions::shorten_message;
 use common::api::installation::core_guard::{is_guarded, is_released};

@@ -18,8 +18,8 @@ use crate::context::{Context, Offer};
 use crate::error::{AdoptError, OperationError};
 use crate::plan::{Plan, PlannedInstallation, owners};
 use crate::records::Records;
+use crate::resolve::resolved::Resolved;
 use crate::resolve::{Resolution, Resolver};
-use crate::resolved::Resolved;
 
 impl Resolver<'_> {
     /// Plans to take over the existing objects of these installations. `force` includes objects that a live Argo CD or Flux object applies,

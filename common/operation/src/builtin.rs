@@ -3,6 +3,7 @@
 //! They are the entries of an index of their own, so that every command for installations works on them. Their version is that of the
 //! program: a newer program upgrades them with the same command.
 
+pub mod definitions;
 mod files;
 mod kustomization;
 pub mod rights;

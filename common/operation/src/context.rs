@@ -2,6 +2,7 @@
 
 mod contents;
 mod derived;
+pub(crate) mod identity;
 mod indexes;
 mod policies;
 mod pool;
@@ -32,7 +33,7 @@ use tokio::sync::{Mutex, OnceCell, SemaphorePermit};
 
 use crate::error::{BoxError, OperationError, within};
 use crate::event::{Finding, OperationEvent};
-use crate::jail::{self, Jail};
+use crate::render::jail::{self, Jail};
 use crate::tools::OtherTool;
 use target::{ClusterTarget, ClusterUid};
 

@@ -23,8 +23,8 @@ use crate::event::Finding;
 use crate::intent::Edits;
 use crate::plan::{Plan, plan_separately};
 use crate::records::name_of;
+use crate::resolve::resolved::{GivenObjects, Resolved};
 use crate::resolve::{Resolution, Resolver};
-use crate::resolved::{GivenObjects, Resolved};
 use crate::stage::FailedInstallation;
 
 impl Resolver<'_> {

@@ -29,12 +29,10 @@ use common::{api::names::InstallationName, directory::DirectoryProblem};
 use common::{image::ImageError, pin::OtherCluster, registry::RegistryNameError};
 use common::{target::kkp::KkpVersionError, values::ValuesError};
 
-use crate::attempt::AttemptError;
 use crate::builtin::BuiltinError;
-use crate::choose::{ChooseError, meant};
-use crate::interruption::Interrupted;
-use crate::jail::JailError;
-use crate::not_local::NotLocal;
+use crate::execute::interruption::Interrupted;
+use crate::render::jail::JailError;
+use crate::resolve::choose::{ChooseError, meant};
 use crate::text::seconds;
 use common::catalogue::content::ContentError;
 use common::catalogue::orphan::MissingOrigin;
@@ -43,12 +41,12 @@ pub use catalogue::CatalogueFileError;
 pub use kind::{Category, ErrorKind};
 pub use place::within;
 pub use plan::{
-    AdoptError, ChangedRelease, ConfiguredRelease, ForeignRelease, MissingRights, ModeError,
-    OwnCertificate, Unvouched, UnvouchedReason,
+    AdoptError, AttemptError, ChangedRelease, ConfiguredRelease, ForeignRelease, MissingRights,
+    ModeError, OwnCertificate, Unvouched, UnvouchedReason,
 };
 pub use resolve::{
-    Dependents, DirectorySyncError, IndexesError, ManagedInGit, MemberError, NotServed, Questions,
-    RollbackError, RolloutFailed, UnfinishedOperation, ValuesFromError, VerdictRefusal,
+    Dependents, DirectorySyncError, IndexesError, ManagedInGit, MemberError, NotLocal, NotServed,
+    Questions, RollbackError, RolloutFailed, UnfinishedOperation, ValuesFromError, VerdictRefusal,
 };
 
 /// An error of other code.

@@ -1,5 +1,9 @@
 //! Executes a plan, and reports the result of each installation.
 
+pub mod atomic;
+pub mod continued;
+pub mod interruption;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -14,16 +18,42 @@ use common::api::installation::CreatedNamespace;
 use common::api::names::InstallationName;
 use futures::future::join_all;
 
-use crate::atomic;
+use self::interruption::Interruption;
 use crate::builtin;
+use crate::builtin::definitions;
 use crate::context::Context;
-use crate::definitions;
 use crate::error::OperationError;
 use crate::event::OperationEvent;
-use crate::interruption::Interruption;
+use crate::plan::release::ReleaseWork;
 use crate::plan::{Plan, PlannedInstallation};
-use crate::release::ReleaseWork;
-use crate::run::RunOptions;
+
+/// Options for executing a plan.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Whether to wait for readiness.
+    pub wait: bool,
+    /// The time limit of the whole command.
+    pub timeout: Duration,
+    /// Whether to wait for another holder of a lock, or to fail at once.
+    pub wait_for_lock: bool,
+    /// Whether to take over a lock from a live holder.
+    pub steal_lock: bool,
+    /// Whether to install our definitions if they are missing; otherwise this is an error.
+    pub define: bool,
+}
+
+impl Default for RunOptions {
+    /// Waits for at most 5 minutes, and installs the definitions.
+    fn default() -> Self {
+        Self {
+            wait: true,
+            timeout: Duration::from_secs(300),
+            wait_for_lock: true,
+            steal_lock: false,
+            define: true,
+        }
+    }
+}
 
 /// The API group under which releases of helm are reported.
 const HELM_GROUP: &str = "helm.sh";

@@ -1,6 +1,9 @@
 //! Fetches the packages of the installations that are due, with the credentials that their entries name, and verifies them.
 
+pub(crate) mod dependencies;
+pub mod provenance;
 mod reach;
+pub mod signature;
 
 use std::sync::Arc;
 
@@ -22,15 +25,13 @@ use addons_sources::credentials::Credentials;
 use addons_sources::dependency::ParentSource;
 use addons_sources::{Reach, SourceAccess};
 
-use crate::authority;
 use crate::context::Context;
-use crate::dependencies;
 use crate::error::{OperationError, within};
 use crate::event::{Activity, Finding, OperationEvent};
-use crate::inputs::Inputs;
-use crate::policies;
-use crate::resolved::Resolved;
-use crate::signature;
+use crate::render::authority;
+use crate::render::inputs::Inputs;
+use crate::resolve::policies;
+use crate::resolve::resolved::Resolved;
 use crate::stage::{StageResult, Staged};
 
 /// How many add-ons are fetched or rendered at the same time.

@@ -20,8 +20,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::context::{Context, Offer};
-use crate::continued;
 use crate::error::OperationError;
+use crate::execute::continued;
 use crate::records::name_of;
 
 /// How an installation stands, and the command that continues it.

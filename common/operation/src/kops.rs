@@ -27,7 +27,7 @@ use self::record::KopsState;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
-use crate::resolved::{Resolved, SharedRecord, UnrecordedSearch};
+use crate::resolve::resolved::{Resolved, SharedRecord, UnrecordedSearch};
 use crate::tools::{OtherTool, PlannedRemoval, Work};
 
 /// The annotation of nodes that kops replaces in the next rolling update.

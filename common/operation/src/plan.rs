@@ -1,13 +1,18 @@
 //! Plans the rendered installations of a command: collects what all of them define, reads the live objects, and writes nothing.
 
 mod assemble;
+mod file_order;
 mod generated;
+pub mod gitops;
+mod installation;
 mod moves;
-mod numbers;
-mod one;
 pub(crate) mod owners;
 mod planned;
 mod rebuild;
+pub mod release;
+pub mod replay;
+pub mod required_types;
+pub mod requirements;
 mod uninstall;
 mod unrecorded;
 
@@ -21,9 +26,9 @@ use common::api::names::CLIENT;
 
 use crate::context::Context;
 use crate::error::OperationError;
+use crate::resolve::resolved::Resolved;
 use crate::resolve::{Resolution, Resolver};
-use crate::resolved::Resolved;
-use crate::{fetch, gitops, render};
+use crate::{fetch, render};
 
 pub use assemble::plan;
 pub use planned::{OnFailure, Plan, PlannedInstallation, RollbackPoint};

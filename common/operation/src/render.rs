@@ -1,5 +1,12 @@
 //! Renders fetched packages, and parses them into the objects of the installations.
 
+pub(crate) mod authority;
+pub mod chart;
+pub mod inputs;
+pub mod jail;
+pub(crate) mod lookup;
+pub mod values_from;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -24,14 +31,12 @@ use futures::StreamExt as _;
 use futures::stream;
 use tokio::sync::oneshot;
 
-use crate::authority;
-use crate::chart::{self, ChartRenderings, CompleteChart};
+use self::chart::{ChartRenderings, CompleteChart};
+use self::inputs::{Inputs, RenderData};
 use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::fetch::{self, AT_ONCE, Fetched, VerifiedPackage};
-use crate::inputs::{Inputs, RenderData};
-use crate::jail;
-use crate::resolved::Resolved;
+use crate::resolve::resolved::Resolved;
 use crate::stage::{StageResult, Staged};
 
 /// The rendered objects of an installation.

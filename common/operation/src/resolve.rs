@@ -1,6 +1,13 @@
 //! Resolves an intent to the wanted installations: chooses entries, completes and validates records.
 
+pub mod choose;
 mod install;
+pub mod origin;
+pub(crate) mod policies;
+pub mod recorded;
+pub mod resolved;
+pub mod rollback;
+pub mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +21,16 @@ use common::values;
 use futures::future::try_join;
 use serde_json::{Value, json};
 
-use crate::choose::choose;
+use self::choose::choose;
+use self::origin::catalogue_of;
+use self::resolved::Resolved;
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::intent::{Edits, Intent, NewInstallation, VersionedName};
-use crate::origin::{self, catalogue_of};
+use crate::plan::requirements::AvailableVersions;
 use crate::records::{Records, name_of};
-use crate::requirements::AvailableVersions;
-use crate::resolved::Resolved;
 use crate::stage::FailedInstallation;
-use crate::verdict;
 
 /// The inputs of a resolution, read once: records, catalogues, version.
 pub struct Resolver<'a> {

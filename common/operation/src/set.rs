@@ -1,5 +1,7 @@
 //! A set: a file with the installations of a cluster, as it is kept in Git (semantics 17.8).
 
+pub mod declared;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;

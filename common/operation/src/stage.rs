@@ -1,7 +1,7 @@
 //! The stages of the installations of one command. If one fails, the others continue.
 
 use crate::error::{OperationError, Questions};
-use crate::resolved::Resolved;
+use crate::resolve::resolved::Resolved;
 
 /// One installation, and its stage.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use futures::future::{LocalBoxFuture, ready};
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::resolved::Resolved;
+use crate::resolve::resolved::Resolved;
 
 /// What a tool does for an operation; `()` if it changes a value that it was given.
 pub type Work<'a, T = ()> = LocalBoxFuture<'a, Result<T, OperationError>>;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use addons_operation::replay::{check_same_cluster, replay};
+use addons_operation::plan::replay::{check_same_cluster, replay};
 use addons_plan::file::{self, FileError, PlanFile, Plans};
 use anyhow::{Context as _, Result};
 

@@ -13,8 +13,8 @@ use crate::cli::reading::FitArgs;
 use crate::session::Session;
 use crate::words::hint;
 use crate::{choices, output};
-use addons_operation::choose::{ChooseError, choose};
-use addons_operation::origin::catalogue_of;
+use addons_operation::resolve::choose::{ChooseError, choose};
+use addons_operation::resolve::origin::catalogue_of;
 use addons_operation::{OperationError, Records, VersionedName, records::name_of};
 
 /// Where a command looks for add-ons, and which facts they have to fit.

@@ -24,8 +24,8 @@ use crate::output;
 use crate::session::Session;
 use addons_operation::Resolved;
 use addons_operation::fetch::{self, VerifiedPackage};
-use addons_operation::inputs::{Inputs, RenderData};
 use addons_operation::render;
+use addons_operation::render::inputs::{Inputs, RenderData};
 use addons_sources::{FetchedPackage, folder, kustomize};
 
 /// Renders an add-on or a folder.

@@ -21,8 +21,8 @@ use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
 use addons_operation::VersionedName;
-use addons_operation::choose::choose;
 use addons_operation::render::{self, Rendered};
+use addons_operation::resolve::choose::choose;
 
 /// An add-on as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]

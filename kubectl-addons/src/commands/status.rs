@@ -29,7 +29,7 @@ use crate::words::plan::version_label;
 use addons_helm;
 use addons_helm::release as helm_release;
 use addons_operation::health::{self, InstallationState};
-use addons_operation::release;
+use addons_operation::plan::release;
 use addons_operation::{Context, Records, name_of};
 
 /// An installation with its objects, as it is printed in JSON and YAML.

@@ -19,8 +19,8 @@ use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::form as words;
 use addons_helm;
-use addons_operation::installed;
-use addons_operation::values_from;
+use addons_operation::render::values_from;
+use addons_operation::resolve::origin;
 use addons_operation::{Records, name_of};
 use addons_operation::{Resolved, fetch};
 
@@ -106,7 +106,7 @@ impl<'a> ValueRow<'a> {
 async fn read_values(session: &Session, record: &AddonInstallation) -> Result<ReadValues> {
     let mut unread = Vec::new();
     let mut form = Vec::new();
-    let mut layers = match installed::find_entry(session.ctx(), record).await {
+    let mut layers = match origin::find_entry(session.ctx(), record).await {
         Ok(entry) => {
             let mut layers = Layers::for_installation(&entry, record);
             form.clone_from(&entry.version.template.form_spec);

@@ -21,7 +21,9 @@ use crate::cli::{Listing, OutputFormat};
 use crate::exit::{Exit, UsageError};
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
-use addons_operation::{OperationError, provenance, signature};
+use addons_operation::OperationError;
+use addons_operation::fetch::provenance;
+use addons_operation::fetch::signature;
 
 /// The prefix that distinguishes references from names.
 const OCI: &str = "oci://";

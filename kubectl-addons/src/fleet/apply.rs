@@ -1,6 +1,6 @@
 //! `apply FILE`: a plan file is of one cluster or of several, which is known once it is read.
 
-use addons_operation::replay::is_done;
+use addons_operation::plan::replay::is_done;
 use addons_plan::file::{FleetClusterSource, PlanFile, Plans};
 use anyhow::{Context as _, Result};
 

@@ -1,7 +1,7 @@
 //! The fix for a problem that `doctor` found.
 
 use addons_advice::doctor::{DoctorProblem, Severity};
-use addons_operation::continued;
+use addons_operation::execute::continued;
 use common::api::names::{
     InstallationName, LABEL_CLUSTER, LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
     SYSTEM_NAMESPACE, is_reserved,

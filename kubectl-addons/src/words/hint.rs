@@ -15,14 +15,15 @@ use addons_airgap::AirgapError;
 use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
-use addons_operation::attempt::AttemptError;
-use addons_operation::choose::ChooseError;
+use addons_operation::error::AttemptError;
+use addons_operation::error::NotLocal;
 use addons_operation::error::{
     ChangedRelease, Dependents, ForeignRelease, IndexesError, ModeError, NotServed, ValuesFromError,
 };
-use addons_operation::not_local::NotLocal;
+use addons_operation::execute::continued;
+use addons_operation::resolve::choose::ChooseError;
 use addons_operation::text::shell_word;
-use addons_operation::{OperationError, continued, name_of};
+use addons_operation::{OperationError, name_of};
 use addons_plan::continuation::Continuation;
 use addons_plan::file::{FileError, PlanOutdated};
 use addons_sources::layout::LayoutArchiveError;

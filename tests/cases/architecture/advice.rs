@@ -47,7 +47,7 @@ const EXCEPTIONS: [(&str, &str); 17] = [
         "a flag of the webhook's own program",
     ),
     (
-        "common/operation/src/continued.rs",
+        "common/operation/src/execute/continued.rs",
         "the command that continues an operation, for every caller",
     ),
     (
@@ -59,7 +59,7 @@ const EXCEPTIONS: [(&str, &str); 17] = [
         "warnings, which plan files keep as text",
     ),
     (
-        "common/operation/src/replay.rs",
+        "common/operation/src/plan/replay.rs",
         "a difference, which names what the plan was made with",
     ),
     ("common/plan/src/decide.rs", "a flag of kubectl label"),

@@ -22,9 +22,9 @@ use serde_json::Value;
 use addons_operation::context::Context;
 use addons_operation::error::OperationError;
 use addons_operation::health;
-use addons_operation::origin::catalogue_of;
 use addons_operation::records::{Records, name_of};
 use addons_operation::render;
+use addons_operation::resolve::origin::catalogue_of;
 
 /// The result of `preflight`.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use common::api::names::{ANNOTATION_CLUSTER_DELETING, InstallationName, MARKED};
 use addons_operation::context::Context;
 use addons_operation::error::OperationError;
 use addons_operation::records::name_of;
-use addons_operation::verdict::conclude;
+use addons_operation::resolve::verdict::conclude;
 
 /// Marks a core installation as released, so that it may be uninstalled. Returns whether the mark is new.
 ///

@@ -12,8 +12,8 @@ use crate::error::{DistributionError, RestoreError};
 use addons_operation::context::Offer;
 use addons_operation::intent::NewInstallation;
 use addons_operation::plan::{Plan, plan_rebuild};
+use addons_operation::resolve::verdict;
 use addons_operation::resolve::{Answers, Resolver};
-use addons_operation::verdict;
 
 /// Plans to restore the records of deleted core installations: as the core set of the cluster lists them, or else as `install --core`
 /// would write them. Objects with their label become their inventory. If the reconciler has created the record in the meantime, only

@@ -26,8 +26,8 @@ use super::list_foreign_installs;
 use crate::context::Context;
 use crate::error::{AdoptError, ConfiguredRelease, OperationError};
 use crate::plan::PlannedInstallation;
-use crate::release;
-use crate::resolved::Resolved;
+use crate::plan::release;
+use crate::resolve::resolved::Resolved;
 use crate::tools::{OtherTool, PlannedRemoval, Planning, Work};
 
 /// How many objects a warning names.

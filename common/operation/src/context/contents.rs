@@ -11,7 +11,7 @@ use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
 use super::{Context, Offer};
-use crate::catalogue_file;
+use crate::catalogue::file;
 use crate::error::{CatalogueFileError, OperationError, within};
 
 /// The catalogues that were read.
@@ -136,7 +136,7 @@ impl Context {
             if let Some(there) = object_version(object).and_then(|version| known.get(&version)) {
                 return Some(Ok(Arc::clone(there)));
             }
-            let content = catalogue_file::fetch_content(self, object, from, digest).await;
+            let content = file::fetch_content(self, object, from, digest).await;
             Some(content.map(Arc::new).map_err(|error| error.chain()))
         });
         let (mut read, mut kept) = (Vec::new(), BTreeMap::new());

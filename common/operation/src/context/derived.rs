@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 use super::Context;
 use super::target::ClusterTarget;
 use crate::error::OperationError;
-use crate::jail::Jail;
+use crate::render::jail::Jail;
 
 impl Context {
     /// Returns the context for unattended use: kustomizations are not built, our own rights read no Secret for records outside the system

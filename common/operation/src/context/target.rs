@@ -9,8 +9,8 @@ use common::api::installation::ClusterIdentity;
 use common::target::NamespaceCluster;
 
 use super::Context;
+use crate::error::NotLocal;
 use crate::error::OperationError;
-use crate::not_local::NotLocal;
 
 /// The cluster that the namespace of a command stands for.
 pub(super) enum ClusterTarget {

@@ -11,9 +11,9 @@ use common::api::conditions::{PROCESS_KILLED, ROLLOUT_FAILED};
 use common::values::ValuesError;
 
 use super::{AdoptError, OperationError};
-use crate::attempt::AttemptError;
-use crate::choose::ChooseError;
-use crate::jail::JailError;
+use crate::error::AttemptError;
+use crate::render::jail::JailError;
+use crate::resolve::choose::ChooseError;
 
 /// The categories of errors that have different exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

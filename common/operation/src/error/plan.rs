@@ -1,5 +1,7 @@
 //! Why a plan is not made or not executed, although its installations were resolved.
 
+use std::time::Duration;
+
 use addons_engine::webhooks::WEBHOOK;
 use addons_plan::found::ForeignInstall;
 use addons_sources::signature::{SignatureError, SignerError};
@@ -8,6 +10,8 @@ use common::api::installation::HelmRelease;
 use common::api::names::{InstallationName, SYSTEM_NAMESPACE};
 use common::right::Right;
 use common::text::list_first;
+
+use crate::text::seconds;
 
 /// How many values of a release an error names.
 const LISTED: usize = 8;
@@ -201,3 +205,30 @@ fn others(more: usize) -> String {
     "{SYSTEM_NAMESPACE}/Deployment {WEBHOOK}: its certificate comes from files (--tls-cert): apply the kustomization that installed it"
 )]
 pub struct OwnCertificate;
+
+/// Why the loop does not plan an installation again (semantics 20.6).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AttemptError {
+    /// The process was killed during former attempts.
+    #[error(
+        "{installation}: the reconciler was killed during {times} attempts to plan it, maybe for lack of memory, and does not plan \
+         it again until its record changes"
+    )]
+    Killed {
+        /// The installation.
+        installation: InstallationName,
+        /// The number of attempts.
+        times: u32,
+    },
+    /// An attempt that ran alone took too long.
+    #[error(
+        "{installation}: the reconciler was killed during an attempt to plan it, and the next attempt was stopped after {}",
+        seconds(*bound)
+    )]
+    Slow {
+        /// The installation.
+        installation: InstallationName,
+        /// The time limit of the attempt.
+        bound: Duration,
+    },
+}

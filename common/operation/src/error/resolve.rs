@@ -1,7 +1,9 @@
 //! Why an installation cannot be resolved: what was asked for, or what is recorded, stands in the way.
 
+use std::fmt;
 use std::time::Duration;
 
+use addons_admission::rules::cluster::no_cluster_message;
 use addons_plan::Verb;
 use addons_plan::continuation::Continuation;
 use addons_plan::history::NoRevision;
@@ -335,5 +337,29 @@ fn words(types: &[ResourceType], waited: Duration) -> String {
     match waited.is_zero() {
         true => format!("it requires {types}, which the cluster does not serve"),
         false => format!("timed out after {} waiting for {types}", seconds(waited)),
+    }
+}
+
+/// Why nothing is recorded in the namespace of a command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct NotLocal {
+    /// The namespace that was asked for.
+    pub asked: String,
+    /// The system namespace.
+    pub system: String,
+    /// Whether the namespace exists.
+    pub exists: bool,
+}
+
+impl fmt::Display for NotLocal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, system, .. } = self;
+        if self.exists {
+            return write!(f, "namespace {}", no_cluster_message(asked, system));
+        }
+        write!(
+            f,
+            "namespace {asked} does not exist: installations of this cluster belong in {system}"
+        )
     }
 }

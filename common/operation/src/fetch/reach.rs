@@ -5,7 +5,7 @@ use common::catalogue::Origin;
 use common::catalogue::author::Author;
 
 use crate::context::Context;
-use crate::resolved::Resolved;
+use crate::resolve::resolved::Resolved;
 
 /// Returns what the source of an entry may open (semantics 16.3). The entry of a revision has no author: it may open what a record beside
 /// the revision may (semantics 16.4).

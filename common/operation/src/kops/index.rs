@@ -9,12 +9,12 @@ use common::catalogue::channel::ChannelVersion;
 use common::catalogue::select::find_misfit;
 use common::catalogue::{Catalogue, CatalogueEntry};
 
-use crate::choose::ChooseError;
 use crate::context::{Context, Offer};
 use crate::error::{IndexesError, OperationError};
 use crate::event::Finding;
 use crate::intent::{NewInstallation, VersionedName};
 use crate::kops;
+use crate::resolve::choose::ChooseError;
 use crate::resolve::{Answers, Resolution, Resolver};
 
 /// The name that kops gives the index of its own add-ons, which its control planes apply repeatedly.

@@ -20,19 +20,19 @@ use common::manifest::kinds::traits::defined_kind;
 use common::schema::CrdSchemas;
 use serde_json::Value;
 
+use super::file_order::Numbers;
+use super::installation::plan_installation;
 use super::moves::Moves;
-use super::numbers::Numbers;
-use super::one::plan_installation;
 use super::planned::{Plan, PlannedInstallation, retain_untaken};
+use super::required_types::RequiredTypes;
+use super::requirements;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
-use crate::policies;
 use crate::render::Rendered;
-use crate::required_types::RequiredTypes;
-use crate::requirements;
 use crate::resolve::Resolver;
-use crate::resolved::Resolved;
+use crate::resolve::policies;
+use crate::resolve::resolved::Resolved;
 use crate::stage::{FailedInstallation, StageResult, Staged};
 
 /// What the add-ons of one command bring.

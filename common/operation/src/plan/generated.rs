@@ -13,7 +13,7 @@ use common::text::list_first;
 
 use crate::error::OperationError;
 use crate::render::Rendered;
-use crate::resolved::Resolved;
+use crate::resolve::resolved::Resolved;
 
 /// How many objects a warning names.
 const MAX_NAMED: usize = 3;

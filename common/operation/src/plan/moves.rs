@@ -11,7 +11,7 @@ use common::manifest::key::ObjectKey;
 
 use crate::records::name_of;
 use crate::render::Rendered;
-use crate::resolved::Resolved;
+use crate::resolve::resolved::Resolved;
 
 /// An object and its two owners.
 #[derive(Debug)]

@@ -17,9 +17,9 @@ use common::api::names::InstallationName;
 use common::catalogue::CatalogueEntry;
 use common::manifest::key::ObjectKey;
 
-use crate::chart::CompleteChart;
 use crate::error::OperationError;
-use crate::resolved::Resolved;
+use crate::render::chart::CompleteChart;
+use crate::resolve::resolved::Resolved;
 use crate::stage::FailedInstallation;
 
 /// What a command will do. This value is shown, confirmed, saved, compared and executed.

@@ -13,7 +13,7 @@ use common::api::installation::{AddonInstallation, format};
 use common::api::names::owner_hash;
 use common::pin;
 
-use super::one::{check_namespace_pin, read_recorded};
+use super::installation::{check_namespace_pin, read_recorded};
 use super::planned::{OnFailure, Plan, PlannedInstallation};
 use crate::error::{AdoptError, OperationError};
 use crate::records::name_of;

@@ -17,17 +17,21 @@ use common::api::installation::{AddonInstallation, AddonInstallationStatus, form
 use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::ObjectKey;
 
-use super::one::read_recorded;
+use super::gitops;
+use super::installation::read_recorded;
 use super::planned::{OnFailure, Plan, PlannedInstallation};
+use super::release;
+use super::requirements;
 use crate::builtin;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::records::name_of;
 use crate::resolve::Resolver;
+use crate::resolve::origin;
+use crate::resolve::verdict;
 use crate::stage::FailedInstallation;
 use crate::tools::PlannedRemoval;
-use crate::{gitops, origin, release, requirements, verdict};
 
 /// What is uninstalled, and how.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::resolved::{Resolved, UnrecordedSearch};
+use crate::resolve::resolved::{Resolved, UnrecordedSearch};
 
 /// The objects that were found.
 #[derive(Debug, Default)]

@@ -7,14 +7,14 @@ use common::api::names::{self, INDEX_BUILTIN, InstallationName};
 use common::catalogue::select::EntryRequest;
 use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 
+use super::choose::choose;
+use super::origin::{self, catalogue_of};
+use super::policies;
+use super::resolved::Resolved;
 use super::{Answers, Resolver};
-use crate::choose::choose;
 use crate::context::{Context, IndexLocation, Offer};
 use crate::error::OperationError;
 use crate::intent::NewInstallation;
-use crate::origin::{self, catalogue_of};
-use crate::policies;
-use crate::resolved::Resolved;
 
 impl Resolver<'_> {
     /// Resolves a new installation, or the existing one with its name.

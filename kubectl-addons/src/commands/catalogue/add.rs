@@ -15,10 +15,10 @@ use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;
 use addons_operation::Records;
-use addons_operation::catalogue_file::{ReferredCatalogue, check_size, make_reference, md5};
-use addons_operation::definitions;
+use addons_operation::builtin::definitions;
+use addons_operation::catalogue::file::{ReferredCatalogue, check_size, make_reference, md5};
 use addons_operation::error::OperationError;
-use addons_operation::verdict;
+use addons_operation::resolve::verdict;
 use addons_sources::location::{self, LocatedCatalogue};
 
 /// Adds catalogues, or replaces those with the same name. All are read and validated before the first one is written.

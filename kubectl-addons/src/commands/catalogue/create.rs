@@ -1,6 +1,6 @@
 //! `catalogue create NAME --from LOCATION…`: writes the first version of a catalogue.
 
-use addons_operation::scaffold::{self, ScaffoldError, ScaffoldRequest};
+use addons_operation::catalogue::scaffold::{self, ScaffoldError, ScaffoldRequest};
 use anyhow::{Error, Result, anyhow};
 use common::api::names;
 use common::image::is_of_this_machine;

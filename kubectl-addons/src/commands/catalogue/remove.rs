@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::{output, prompt};
 use addons_operation::Records;
-use addons_operation::verdict;
+use addons_operation::resolve::verdict;
 
 /// Removes catalogues. What was installed from them stays; if anything was, the user is asked. All are validated before the first one is
 /// removed.

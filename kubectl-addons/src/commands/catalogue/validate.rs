@@ -1,7 +1,7 @@
 //! `catalogue validate LOCATION…`, which needs no cluster.
 
 use addons_advice::doctor::Severity;
-use addons_operation::validate::{self, CatalogueMistake, SourceScope, ValidatedFile};
+use addons_operation::catalogue::validate::{self, CatalogueMistake, SourceScope, ValidatedFile};
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use serde::Serialize;

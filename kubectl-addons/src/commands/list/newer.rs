@@ -8,7 +8,7 @@ use common::catalogue::{Catalogue, version_label};
 use common::manifest::digest::sha256_trimmed;
 
 use crate::session::Session;
-use addons_operation::origin::catalogue_of;
+use addons_operation::resolve::origin::catalogue_of;
 
 /// Looks for newer versions, and collects the origins that could not be read.
 pub(super) struct NewerVersions {

@@ -1,6 +1,6 @@
 //! `show NAME --values` and `--readme`: prints documents from the package of an add-on.
 
-use addons_operation::documents;
+use addons_operation::catalogue::documents;
 use anyhow::Result;
 use common::api::catalogue::Method;
 use common::catalogue::CatalogueEntry;

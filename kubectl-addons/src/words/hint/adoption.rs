@@ -1,8 +1,8 @@
 //! Advice if nothing is adopted, and if an unfinished operation needs a decision by a person.
 
-use addons_operation::continued;
 use addons_operation::error::AdoptError;
 use addons_operation::error::UnfinishedOperation;
+use addons_operation::execute::continued;
 use addons_plan::continuation::NextCommand;
 
 use super::{command, fix_line, look_line, typed};

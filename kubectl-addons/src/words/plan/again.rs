@@ -1,6 +1,7 @@
 //! The commands that continue an operation, and that roll it back.
 
-use addons_operation::{Choices, PlannedInstallation, continued};
+use addons_operation::execute::continued;
+use addons_operation::{Choices, PlannedInstallation};
 use addons_plan::continuation::{Continuation, NextCommand};
 use addons_plan::{InstallationPlan, Verb};
 
