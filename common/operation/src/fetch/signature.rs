@@ -98,7 +98,7 @@ pub(crate) fn check_dependencies(
 /// Fetches an entry and verifies it by `policy`, or by the policy of its catalogue.
 ///
 /// # Errors
-/// Those of [`fetch::package`].
+/// Those of [`super::package`].
 pub async fn verify(
     ctx: &Context,
     entry: &CatalogueEntry,
