@@ -218,7 +218,12 @@ impl World {
                 None => return Ok(Err(format!("{status}\n{}", self.process.said()))),
                 Some(raised) => {
                     let message = raised["message"].as_str().unwrap_or_default();
-                    if let Some((_, accept)) = message.split_once("accept: kubectl addons ") {
+                    // What was said of a former spec is not agreed to: it would be written into the record again.
+                    let is_current =
+                        raised["observedGeneration"] == record["metadata"]["generation"];
+                    if let Some((_, accept)) = message.split_once("accept: kubectl addons ")
+                        && is_current
+                    {
                         // It may have gone by itself meanwhile.
                         self.stage.run(&format!("{accept} --yes")).await?;
                     }
