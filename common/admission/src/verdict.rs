@@ -6,7 +6,7 @@ use super::Requester;
 use super::policy::Breach;
 use super::rules::reference::UnseenDependency;
 
-/// Maximum number of problems that one denial names. The others are counted.
+/// Maximum number of problems that one denial names; it only counts the others.
 const MAX_NAMED: usize = 20;
 
 /// Why a request is denied.

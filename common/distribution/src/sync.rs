@@ -65,13 +65,7 @@ async fn sync_file(
     if is_copy(&known.metadata) {
         return Err(CatalogueFileError::Copy { name }.into());
     }
-    // Of `spec.from`, only the digest was read.
-    if let Some(unreadable) = &known.spec.unreadable {
-        return Err(CatalogueFileError::unreadable(name, unreadable).into());
-    }
-    let Some(from) = &known.spec.from else {
-        return Err(CatalogueFileError::NoFrom { name }.into());
-    };
+    let from = file::named_file(known)?;
     let place = || format!("catalogue {name}");
     let file = within(file::fetch_file(ctx, known, from).await, place)?;
     let revision = file::revision(&file);

@@ -53,8 +53,10 @@ pub async fn check(
     }
 }
 
-/// Hides records one after another, the newest last, so that after an interruption the tool still finds what is installed. Fails before
-/// the first write if the tool has added a record since they were listed: it would find that one, and could delete objects that we own.
+/// Hides records one after another, the newest last, so that after an interruption the tool still finds what is installed.
+///
+/// If the tool has written another record since the plan was made, nothing is written: the tool would still find that record, and could
+/// delete objects that we own.
 pub(super) async fn hide(
     cluster: &Cluster,
     installation: &InstallationName,
@@ -233,4 +235,4 @@ pub(super) fn collection(kind: &str, namespace: &str) -> Collection {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

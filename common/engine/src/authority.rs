@@ -1,11 +1,18 @@
-//! Reads whether the certificate authority of an add-on exists (`needsPKI`).
-
-use addons_plan::authority::{NAMESPACE, secret_name};
+//! The certificate authority that an entry asks for (`needsPKI`): the names of its objects, and whether they exist.
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::snapshot::read_one;
+
+/// The namespace of the certificate authorities, for entries of any namespace.
+pub const NAMESPACE: &str = "kube-system";
+
+/// Returns the name of the Secret with the certificate authority of an add-on. Its Issuer has the name of the add-on.
+#[must_use]
+pub fn secret_name(addon: &str) -> String {
+    format!("{addon}-ca")
+}
 
 /// Whether the Secret and the Issuer of an add-on's certificate authority exist: two GETs.
 ///

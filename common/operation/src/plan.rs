@@ -119,7 +119,7 @@ impl Resolver<'_> {
         let mut rendered = render::render(self.ctx, fetched).await;
         rendered.extend(render::take_given(given, choices));
         let gone = &resolution.to_uninstall;
-        let leaving = [gone.as_slice(), &resolution.leaving].concat();
+        let leaving: Vec<_> = gone.iter().chain(&resolution.leaving).collect();
         let mut plan = plan(self, rendered, &leaving, choices).await?;
         plan.failed.splice(0..0, in_git);
         plan.failed.splice(0..0, resolution.failed);

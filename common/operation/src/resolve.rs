@@ -31,6 +31,7 @@ use crate::intent::{Edits, Intent, NewInstallation, VersionedName};
 use crate::plan::requirements::AvailableVersions;
 use crate::records::{Records, name_of};
 use crate::stage::FailedInstallation;
+use crate::tools;
 
 /// The inputs of a resolution, read once: records, catalogues, version.
 pub struct Resolver<'a> {
@@ -327,9 +328,7 @@ impl<'a> Resolver<'a> {
             Some(existing) => content::check(&existing.spec, &resolved.entry)?,
             None => resolved.accept_content()?,
         }
-        for tool in self.ctx.settings().tools {
-            tool.complete(self.ctx, &mut resolved).await?;
-        }
+        tools::complete(self.ctx, &mut resolved).await?;
         verdict::complete_and_check(self.ctx, &mut resolved, &self.facts).await?;
         Ok(resolved)
     }

@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::resolve::resolved::Resolved;
 
-/// What a tool does for an operation; `()` if it changes a value that it was given.
-pub type Work<'a, T = ()> = LocalBoxFuture<'a, Result<T, OperationError>>;
+/// What a tool does for an operation. Its result is in the value that it was given to change.
+pub type Work<'a> = LocalBoxFuture<'a, Result<(), OperationError>>;
 
 /// Another tool that manages add-ons of the cluster, such as kops or Helm. What it wants done, it adds as steps to the plan.
 pub trait OtherTool: Debug + Send + Sync {
@@ -49,7 +49,18 @@ pub trait OtherTool: Debug + Send + Sync {
     }
 }
 
-/// What the plan of an installation or upgrade was made from.
+/// Asks every tool to complete an installation.
+///
+/// # Errors
+/// The records of a tool cannot be read.
+pub(crate) async fn complete(ctx: &Context, resolved: &mut Resolved) -> Result<(), OperationError> {
+    for tool in ctx.settings().tools {
+        tool.complete(ctx, resolved).await?;
+    }
+    Ok(())
+}
+
+/// The inputs of the plan of an installation or upgrade.
 #[derive(Clone, Copy, Debug)]
 pub struct Planning<'a> {
     /// The installation.

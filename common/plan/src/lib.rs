@@ -10,7 +10,7 @@
 //! | [`claims`] | the objects that other installations use |
 //! | [`inventory`], [`snapshot`] | the recorded and the live objects, as values |
 //! | `relocate` | recorded objects whose kind moved to another group |
-//! | [`mod@kops`], [`authority`] | what fields of kops' entries mean; the certificate authority that an entry asks for |
+//! | [`mod@kops`] | what fields of kops' entries mean |
 //! | [`facts`] | the facts that a plan is based on, to check later whether it is still valid |
 //! | [`planner`], `decide` | the plan: what happens to each object, and which objects cannot be applied |
 //! | [`restored`] | whether the record is older than the cluster |
@@ -30,7 +30,6 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod adoption;
-pub mod authority;
 pub mod brought;
 pub mod changes;
 pub mod choices;

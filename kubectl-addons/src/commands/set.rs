@@ -17,7 +17,7 @@ use crate::cli::plan::ApplyArgs;
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
-use crate::words::{set as words, typed as typed_again};
+use crate::words::{self, typed as typed_again};
 use crate::{change, choices, prompt};
 
 pub use typed::{SetInstallationError, SetPlace, TypedSet, read_typed, within};

@@ -1,12 +1,11 @@
 //! Only the edges name commands and flags of the plugin: a library returns a reason, and its caller knows the command.
 
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use syn::visit::{self, Visit};
 use syn::{Attribute, ItemFn, ItemMod, LitStr, Macro};
 
-use super::modules::files;
+use super::graph::is_for_tests;
+use super::modules::sources;
 
 /// (file, why its texts name a command or a flag)
 const EXCEPTIONS: [(&str, &str); 17] = [
@@ -76,6 +75,7 @@ const EXCEPTIONS: [(&str, &str); 17] = [
         "the program that writes archives",
     ),
 ];
+
 /// Crates that run other programs, which have flags, too.
 const RUNNERS: [&str; 2] = ["common/helm/", "common/sources/"];
 
@@ -108,13 +108,13 @@ impl Reader {
 
 impl<'ast> Visit<'ast> for Reader {
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {
-        if !item.attrs.iter().any(is_test_only) {
+        if !is_for_tests(&item.attrs) {
             visit::visit_item_mod(self, item);
         }
     }
 
     fn visit_item_fn(&mut self, item: &'ast ItemFn) {
-        if !item.attrs.iter().any(is_test_only) {
+        if !is_for_tests(&item.attrs) {
             visit::visit_item_fn(self, item);
         }
     }
@@ -154,27 +154,13 @@ fn literals(tokens: &str) -> Vec<String> {
     found
 }
 
-fn is_test_only(attribute: &Attribute) -> bool {
-    let is_test = |list: &syn::MetaList| list.tokens.to_string().contains("test");
-    attribute.path().is_ident("test")
-        || attribute.path().is_ident("cfg") && attribute.meta.require_list().is_ok_and(is_test)
-}
-
 #[test]
 fn libraries_name_no_command_of_the_plugin() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .canonicalize()?;
-    let mut all: Vec<PathBuf> = Vec::new();
-    files(&root.join("common"), &mut all)?;
     let (mut wrong, mut seen) = (Vec::new(), Vec::new());
-    for path in all {
-        let name = path.strip_prefix(&root)?.to_string_lossy().into_owned();
-        let is_test = name.contains("/tests") || name.contains("/examples/");
-        if is_test || RUNNERS.iter().any(|runner| name.starts_with(runner)) {
+    for (name, syntax) in sources(&["common"])? {
+        if RUNNERS.iter().any(|runner| name.starts_with(runner)) {
             continue;
         }
-        let syntax = syn::parse_file(&std::fs::read_to_string(&path)?).context(name.clone())?;
         let mut reader = Reader::default();
         reader.visit_file(&syntax);
         if reader.found.is_empty() {

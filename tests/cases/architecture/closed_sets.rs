@@ -2,18 +2,18 @@
 //! of text.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use syn::visit::{self, Visit};
-use syn::{Attribute, Field, GenericArgument, ItemEnum, ItemMod, PathArguments, Type};
+use syn::{Field, GenericArgument, ItemEnum, ItemMod, PathArguments, Type};
 
-use super::modules::files;
+use super::graph::is_for_tests;
+use super::modules::sources;
 
 /// The prefixes of enums that keep what other releases recorded.
 const PREFIXES: [&str; 2] = ["", "Recorded"];
 
-/// Enums that are no closed set of words: any text is a value of a template.
+/// Enums that are not a closed set of words: any text can be a value of a template.
 const OPEN: [&str; 1] = ["Value"];
 
 /// (file, field, why it is text)
@@ -116,7 +116,7 @@ struct Reader {
 
 impl<'ast> Visit<'ast> for Reader {
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {
-        if !item.attrs.iter().any(is_test_only) {
+        if !is_for_tests(&item.attrs) {
             visit::visit_item_mod(self, item);
         }
     }
@@ -133,11 +133,6 @@ impl<'ast> Visit<'ast> for Reader {
             self.text_fields.insert(name.to_string());
         }
     }
-}
-
-fn is_test_only(attribute: &Attribute) -> bool {
-    let is_test = |list: &syn::MetaList| list.tokens.to_string().contains("test");
-    attribute.path().is_ident("cfg") && attribute.meta.require_list().is_ok_and(is_test)
 }
 
 /// Whether a type is text, possibly borrowed or optional.
@@ -174,23 +169,10 @@ fn snake_case(name: &str) -> String {
 }
 
 #[test]
-fn what_an_enum_names_is_no_text() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .canonicalize()?;
-    let mut all: Vec<PathBuf> = Vec::new();
-    for folder in ["common", "kubectl-addons", "webhook", "certs"] {
-        files(&root.join(folder), &mut all)?;
-    }
+fn a_field_with_the_name_of_an_enum_is_not_text() -> Result<()> {
     let mut enums = BTreeSet::new();
     let mut fields = BTreeSet::new();
-    for path in all {
-        let relative = path.strip_prefix(&root)?;
-        let name = relative.to_string_lossy().replace('\\', "/");
-        if name.contains("/tests") || name.contains("/examples/") {
-            continue;
-        }
-        let syntax = syn::parse_file(&std::fs::read_to_string(&path)?).context(name.clone())?;
+    for (name, syntax) in sources(&["common", "kubectl-addons", "webhook", "certs"])? {
         let mut reader = Reader::default();
         reader.visit_file(&syntax);
         enums.append(&mut reader.enums);

@@ -347,7 +347,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 }
 
 /// Whether an item exists only in tests.
-fn is_for_tests(attributes: &[Attribute]) -> bool {
+pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let tokens = match &attribute.meta {
             syn::Meta::List(list) => list.tokens.to_string(),

@@ -44,6 +44,28 @@ pub(super) fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
+/// The syntax of every source file below these folders of the workspace, with its path, except tests and examples.
+pub(super) fn sources(folders: &[&str]) -> Result<Vec<(String, syn::File)>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()?;
+    let mut all = Vec::new();
+    for folder in folders {
+        files(&root.join(folder), &mut all)?;
+    }
+    let mut sources = Vec::new();
+    for path in all {
+        let relative = path.strip_prefix(&root)?;
+        let name = relative.to_string_lossy().replace('\\', "/");
+        if !name.contains("/tests") && !name.contains("/examples/") {
+            let source = std::fs::read_to_string(&path).with_context(|| name.clone())?;
+            let syntax = syn::parse_file(&source).with_context(|| name.clone())?;
+            sources.push((name, syntax));
+        }
+    }
+    Ok(sources)
+}
+
 /// The first names of the `crate::` paths of a source file; links in comments draw no arrow.
 fn used(source: &str) -> BTreeSet<String> {
     let name = |text: &str| -> String {

@@ -4,11 +4,13 @@ use super::super::fake::{self, FakeReply};
 use super::*;
 use common::api::installation::FormerTool;
 
-fn name(version: u64) -> String {
+/// The name of the Secret that stores a revision of release `web`.
+pub(in super::super) fn name(version: u64) -> String {
     format!("sh.helm.release.v1.web.v{version}")
 }
 
-fn revision(version: u64) -> Value {
+/// That Secret, without its content.
+pub(in super::super) fn revision(version: u64) -> Value {
     let labels = json!({"owner": "helm", "name": "web", "version": version.to_string()});
     json!({"metadata": {
         "name": name(version), "namespace": "shop", "uid": version.to_string(),
@@ -16,7 +18,8 @@ fn revision(version: u64) -> Value {
     }})
 }
 
-fn listed(versions: &[u64]) -> Value {
+/// A list of such Secrets.
+pub(in super::super) fn listed(versions: &[u64]) -> Value {
     let items: Vec<Value> = versions.iter().copied().map(revision).collect();
     json!({"metadata": {}, "items": items})
 }

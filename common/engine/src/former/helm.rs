@@ -85,27 +85,11 @@ async fn revisions(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
+    use super::super::super::aside::tests::{listed, name, revision};
     use super::super::super::fake::{self, FakeReply};
     use super::*;
-
-    fn name(version: u64) -> String {
-        format!("sh.helm.release.v1.web.v{version}")
-    }
-
-    fn revision(version: u64) -> Value {
-        let labels = json!({"owner": "helm", "name": "web", "version": version.to_string()});
-        json!({"metadata": {
-            "name": name(version), "namespace": "shop", "uid": version.to_string(),
-            "resourceVersion": "1", "labels": labels,
-        }})
-    }
-
-    fn listed(versions: &[u64]) -> Value {
-        let items: Vec<Value> = versions.iter().copied().map(revision).collect();
-        json!({"metadata": {}, "items": items})
-    }
 
     #[tokio::test]
     async fn a_revision_that_goes_while_it_is_looked_for_is_looked_for_again() {

@@ -36,13 +36,8 @@ pub async fn make_reference(
     ctx: &Context,
     known: &AddonCatalogue,
 ) -> Result<ReferredCatalogue, OperationError> {
-    let name = known.metadata.name.clone().unwrap_or_default();
-    if let Some(unreadable) = &known.spec.unreadable {
-        return Err(CatalogueFileError::unreadable(name, unreadable).into());
-    }
-    let Some(from) = &known.spec.from else {
-        return Err(CatalogueFileError::NoFrom { name }.into());
-    };
+    let from = named_file(known)?;
+    let name = known.metadata.name.as_deref().unwrap_or_default();
     let place = || format!("catalogue {name}");
     let file = within(fetch_file(ctx, known, from).await, place)?;
     let (spec, content) = within(to_reference(ctx, known, from, file), place)?;
@@ -54,6 +49,19 @@ pub async fn make_reference(
         object: of_spec(spec),
         content: of_spec(content),
     })
+}
+
+/// Returns the file that a catalogue names.
+///
+/// # Errors
+/// The catalogue names no file, or it cannot be read: then only the digest of its file was.
+pub fn named_file(known: &AddonCatalogue) -> Result<&CatalogueFrom, CatalogueFileError> {
+    let name = known.metadata.name.clone().unwrap_or_default();
+    match (&known.spec.unreadable, &known.spec.from) {
+        (Some(unreadable), _) => Err(CatalogueFileError::unreadable(name, unreadable)),
+        (None, None) => Err(CatalogueFileError::NoFrom { name }),
+        (None, Some(from)) => Ok(from),
+    }
 }
 
 /// Checks that a catalogue fits into an object.

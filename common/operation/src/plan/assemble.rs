@@ -61,7 +61,7 @@ pub(super) struct CommandAddons {
 pub async fn plan(
     resolver: &Resolver<'_>,
     rendered: Vec<Staged<Rendered>>,
-    leaving: &[AddonInstallation],
+    leaving: &[&AddonInstallation],
     choices: &Choices,
 ) -> Result<Plan, OperationError> {
     let (ctx, records) = (resolver.ctx, &resolver.records);

@@ -1,6 +1,6 @@
 //! The plan of one installation: marks its objects, reads the live objects, plans.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addons_plan::InstallationPlan;
@@ -93,8 +93,9 @@ pub(super) async fn plan_installation(
     let mut claims = neighbours.claims_of_others(resolver, &resolved.name, &snapshot);
     let (ctx, records) = (resolver.ctx, &resolver.records);
     owners::complete_claims(ctx, records, &resolved.name, &snapshot, &mut claims).await?;
-    let kept = resolved.given.as_ref().map(|given| given.kept.clone());
-    let kept = kept.unwrap_or_default();
+    let nothing = BTreeMap::new();
+    let kept = resolved.given.as_ref();
+    let kept = kept.map_or(&nothing, |given| &given.kept);
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,
@@ -107,7 +108,7 @@ pub(super) async fn plan_installation(
         claims: &claims,
         unmarked: &unrecorded.keys,
         delete_kinds: &choices.delete,
-        held: &kept,
+        held: kept,
         resting: &resting_hooks(&rendered, resolved, &inventory),
     })?;
     let is_replaced = plan.to.as_ref();

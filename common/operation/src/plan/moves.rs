@@ -31,7 +31,7 @@ type DesiredBy<'a> = (ObjectKey, &'a Resolved);
 
 impl Moves {
     /// Finds the moves by comparing recorded and desired objects. Installations that are `leaving` give up every object.
-    pub(super) fn find(due: &[(Resolved, Rendered)], leaving: &[AddonInstallation]) -> Self {
+    pub(super) fn find(due: &[(Resolved, Rendered)], leaving: &[&AddonInstallation]) -> Self {
         let mut wanted: BTreeMap<(String, String, String), Vec<DesiredBy<'_>>> = BTreeMap::new();
         for (resolved, rendered) in due {
             let keys = rendered.manifests.iter();
@@ -44,7 +44,7 @@ impl Moves {
         let givers = due
             .iter()
             .filter_map(|(resolved, _)| resolved.existing.as_ref());
-        for giver in givers.chain(leaving) {
+        for giver in givers.chain(leaving.iter().copied()) {
             let from = name_of(giver);
             for (key, item) in Inventory::from_status(giver.status.as_ref()).objects {
                 let name = (key.group.clone(), key.kind.clone(), key.name.clone());

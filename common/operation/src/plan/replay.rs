@@ -22,6 +22,7 @@ use crate::resolve::policies;
 use crate::resolve::resolved::Resolved;
 use crate::resolve::verdict;
 use crate::resolve::{Resolution, Resolver};
+use crate::tools;
 
 /// Returns the plan of a file as it is made now. `wait_for_types`: see [`Choices::wait_for_types`].
 ///
@@ -226,9 +227,7 @@ async fn resolve_again(
     wanted.metadata.annotations = (!annotations.is_empty()).then(|| annotations.clone());
     let finalizers = &recorded.finalizers;
     wanted.metadata.finalizers = (!finalizers.is_empty()).then(|| finalizers.clone());
-    for tool in ctx.settings().tools {
-        tool.complete(ctx, &mut resolved).await?;
-    }
+    tools::complete(ctx, &mut resolved).await?;
     verdict::complete_and_check(ctx, &mut resolved, &resolver.facts).await?;
     Ok(resolved)
 }

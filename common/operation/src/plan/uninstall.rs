@@ -318,7 +318,8 @@ async fn plan_record(
             .iter()
             .map(|(key, name)| (key.clone(), name.clone())),
     );
-    let kept = leave.kept.get(&name).cloned().unwrap_or_default();
+    let nothing = BTreeMap::new();
+    let kept = leave.kept.get(&name).unwrap_or(&nothing);
     let mut plan = planner::plan(&PlanInput {
         installation: &name,
         addon: &record.spec.addon_ref.name,
@@ -331,7 +332,7 @@ async fn plan_record(
         claims: &claims,
         unmarked: &BTreeSet::new(),
         delete_kinds: &removal.delete,
-        held: &kept,
+        held: kept,
         resting: &BTreeSet::new(),
     })?;
     let release =

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_engine::authority;
-use addons_plan::authority::{NAMESPACE, secret_name};
+use addons_engine::authority::{self, NAMESPACE, secret_name};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use certs::authority::Authority;

@@ -1,7 +1,7 @@
 //! Shows what is due in the columns of kops' tool: NAME, CURRENT, UPDATE, PKI.
 
+use addons_engine::authority::secret_name;
 use addons_operation::{Plan, PlannedInstallation};
-use addons_plan::authority::secret_name;
 use common::api::rules::RuleSet;
 use common::catalogue::channel::{ChannelVersion, annotation};
 use serde::Serialize;
