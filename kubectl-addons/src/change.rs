@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use addons_engine::{OperationStage, Report};
 use addons_operation::execute::execute as execute_plan;
-use addons_operation::health;
 use addons_operation::plan::ask_about_removals;
 use addons_operation::{
-    InstallationOutcome, Interruption, OperationError, Plan, PlannedInstallation,
+    InstallationOutcome, Interruption, OperationError, Plan, PlannedInstallation, health,
 };
 use addons_plan::standing::object::ObjectHealth;
 use addons_plan::{InstallationPlan, Verb};

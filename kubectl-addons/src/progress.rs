@@ -18,9 +18,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use installations::InstallationLines;
 use objects::ObjectLines;
 
-use crate::events;
-use crate::output;
 use crate::words::hint::{indent_lines, object_hints};
+use crate::{events, output};
 
 /// The progress of a plan.
 pub struct ProgressDisplay {

@@ -5,17 +5,16 @@
 
 use addons_engine::catalogues::CatalogueWrite;
 use addons_engine::{config_map, identity, local};
+use addons_operation::context::{Context, Offer};
+use addons_operation::error::CatalogueFileError;
 use common::api::names::{COMPATIBLE_ADDONS, LABEL_DERIVED_FROM};
 use common::catalogue::{Catalogue, compatible, derived_from};
-use futures::StreamExt as _;
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::push::{CataloguePushOutcome, PushedCopy};
 use crate::error::DistributionError;
-use addons_operation::context::{Context, Offer};
-use addons_operation::error::CatalogueFileError;
 
 /// How many clusters are handled at the same time.
 const CONCURRENT_CLUSTERS: usize = 16;

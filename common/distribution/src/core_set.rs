@@ -16,6 +16,11 @@ use addons_clusters::core_set::{
     decide,
 };
 use addons_engine::{config_map, template_facts};
+use addons_operation::context::Context;
+use addons_operation::error::OperationError;
+use addons_operation::resolve::choose::choose;
+use addons_operation::resolve::resolved::Resolved;
+use addons_operation::resolve::{Resolver, verdict};
 use addons_render::facts::{TemplateFacts, template_data};
 use common::api::installation::{AddonInstallation, ReconcilePolicy};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
@@ -25,13 +30,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-
-use addons_operation::context::Context;
-use addons_operation::error::OperationError;
-use addons_operation::resolve::Resolver;
-use addons_operation::resolve::choose::choose;
-use addons_operation::resolve::resolved::Resolved;
-use addons_operation::resolve::verdict;
 
 /// The time limit for evaluating the conditions of all rules.
 const EVALUATION_TIMEOUT: Duration = Duration::from_secs(5);

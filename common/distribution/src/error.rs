@@ -3,8 +3,7 @@
 use addons_clusters::core_set::UnknownCoreSet;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
-use addons_operation::error::CatalogueFileError;
-use addons_operation::error::{Category, VerdictRefusal};
+use addons_operation::error::{CatalogueFileError, Category};
 use common::api::names::InstallationName;
 use common::catalogue::channel::LocationError;
 use common::catalogue::compatible::TooManyVersions;
@@ -138,12 +137,6 @@ impl From<EngineError> for DistributionError {
 
 impl From<CatalogueFileError> for DistributionError {
     fn from(error: CatalogueFileError) -> Self {
-        OperationError::from(error).into()
-    }
-}
-
-impl From<VerdictRefusal> for DistributionError {
-    fn from(error: VerdictRefusal) -> Self {
         OperationError::from(error).into()
     }
 }

@@ -4,23 +4,22 @@
 //! A copy carries the label of copies with the uid of this cluster as its value. Copies from another cluster, and catalogues that are not
 //! copies, are left alone. Copies are never merged themselves, so this cluster may be among the targets.
 
+use std::sync::Arc;
+
 use addons_admission::rules::catalogue::{is_source, lost_to_others};
 use addons_admission::{AdmissionFacts, AdmissionSettings};
 use addons_engine::catalogues::{self, CatalogueWrite};
 use addons_engine::{Cluster, EngineError, identity, local};
+use addons_operation::catalogue::file::check_size;
+use addons_operation::context::Context;
+use addons_operation::error::{CatalogueFileError, within};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
 use common::api::names::LABEL_DERIVED_FROM;
 use common::catalogue::{derived_from, merged, offers_entries};
-use futures::StreamExt as _;
-use futures::stream;
-use std::sync::Arc;
+use futures::{StreamExt as _, stream};
 
 use super::targets::PushTarget;
 use crate::error::DistributionError;
-use addons_operation::catalogue::file::check_size;
-use addons_operation::context::Context;
-use addons_operation::error::CatalogueFileError;
-use addons_operation::error::within;
 
 /// How many clusters are written at the same time.
 const CONCURRENT_CLUSTERS: usize = 16;

@@ -7,16 +7,14 @@ use addons_admission::verdict::Verdict;
 use addons_admission::{AdmissionFacts, Requester, validate};
 use addons_engine::EngineError;
 use addons_engine::catalogues::{self, SyncFailure};
+use addons_operation::catalogue::file::{self, check_size};
+use addons_operation::context::Context;
+use addons_operation::error::{CatalogueFileError, OperationError, within};
+use addons_operation::records::Records;
+use addons_operation::resolve::verdict;
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
 use common::api::conditions;
 use common::catalogue::is_copy;
-
-use addons_operation::catalogue::file::{self, check_size};
-use addons_operation::context::Context;
-use addons_operation::error::CatalogueFileError;
-use addons_operation::error::{OperationError, within};
-use addons_operation::records::Records;
-use addons_operation::resolve::verdict;
 
 /// A catalogue that is up to date.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use addons_engine::{Cluster, local, remote};
+use addons_operation::{Context, OperationError};
 use common::target::NamespaceCluster;
 
 use crate::error::DistributionError;
-use addons_operation::Context;
-use addons_operation::OperationError;
 
 /// A cluster, and the name by which it is reported.
 pub struct PushTarget {

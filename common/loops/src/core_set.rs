@@ -15,8 +15,7 @@ use act::{execute, request_release};
 use addons_clusters::core_set::UnknownCoreSet;
 use addons_clusters::core_set::rollout::{CoreSetStanding, RolloutGate, RolloutProgress};
 use addons_distribution::core_set::look::{ClusterLook, CoreSetInputs, CoreSetState};
-use addons_distribution::core_set::progress;
-use addons_distribution::core_set::{ClusterCore, CoreSetTexts};
+use addons_distribution::core_set::{ClusterCore, CoreSetTexts, progress};
 use addons_engine::events::{self, EventContent, EventSubject};
 use addons_engine::{EngineError, record};
 use addons_operation::{Context, OperationError, health, name_of};
@@ -30,8 +29,7 @@ use releases::Releases;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::installation::ReconcileOptions;
-use crate::installation::Rights;
+use crate::installation::{ReconcileOptions, Rights};
 
 /// The pause after a failure.
 const AGAIN: Duration = Duration::from_secs(5);

@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use addons_operation::{Context, Interruption, OperationError, Records, Resolver, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use futures::StreamExt as _;
-use futures::stream;
+use futures::{StreamExt as _, stream};
 
 use crate::core_set::{self, CoreSetReport};
-use crate::installation::{ReconcileOptions, ReconcileOutcome, reconcile};
-use crate::installation::{ReconcileReport, ReconciledInstallation};
+use crate::installation::{
+    ReconcileOptions, ReconcileOutcome, ReconcileReport, ReconciledInstallation, reconcile,
+};
 use crate::remote::GroupedInstallation;
 use crate::slots::{Lane, Slots};
 use crate::{duplicates, remote};

@@ -16,15 +16,16 @@ use addons_engine::EngineError;
 use addons_operation::{Context, Interruption, OperationError};
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
+use leader::LeaderState;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::distribution::Distribution;
 use crate::election::{self, ElectionCandidate, LeaderRevision};
-use crate::installation::{ReconcileOptions, ReconcileOutcome};
-use crate::installation::{ReconcileReport, ReconciledInstallation};
+use crate::installation::{
+    ReconcileOptions, ReconcileOutcome, ReconcileReport, ReconciledInstallation,
+};
 use crate::metrics::{LoopMetrics, OutcomeLabel};
-use leader::LeaderState;
 
 /// A loop over all installations of a cluster.
 pub struct Reconciler<'a> {

@@ -11,13 +11,12 @@ use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::pin;
 use common::target::NamespaceCluster;
-use futures::StreamExt as _;
-use futures::stream;
+use futures::{StreamExt as _, stream};
 
 use crate::installation::{
-    ReconcileOptions, ReconcileOutcome, reconcile, skipped_outcome, write_outcome,
+    ReconcileOptions, ReconcileOutcome, ReconcileReport, ReconciledInstallation, reconcile,
+    skipped_outcome, write_outcome,
 };
-use crate::installation::{ReconcileReport, ReconciledInstallation};
 use crate::slots::{Lane, Slots};
 
 /// One of several installations that are reconciled together.

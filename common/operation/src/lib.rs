@@ -11,8 +11,8 @@
 //! [`Resolver::plan`] does fetch, render and plan at once. Inputs are explicit: a [`Context`] (the cluster, its sources, helm), an
 //! [`Intent`] and [`Choices`]. Outputs are values: the stages, [`OperationEvent`]s while they run, [`Finding`]s, and questions
 //! ([`error::Questions`]) in the refusal of an installation that lacks required values: the caller resolves again with the
-//! [`resolve::Answers`]. One failing add-on is a result ([`stage::FailedInstallation`]); a caller that wants all or nothing calls [`Resolution::whole`]
-//! and [`Plan::whole`].
+//! [`resolve::Answers`]. One failing add-on is a result ([`stage::FailedInstallation`]); a caller that wants all or nothing calls
+//! [`Resolution::whole`] and [`Plan::whole`].
 //!
 //! Nothing here prints, asks, reads the environment or knows flags.
 
@@ -42,9 +42,8 @@ pub use addons_plan::choices::Choices;
 pub use context::{Context, ContextSettings, IndexLocation, Offer};
 pub use error::OperationError;
 pub use event::{Activity, Finding, OperationEvent};
-pub use execute::InstallationOutcome;
-pub use execute::RunOptions;
 pub use execute::interruption::Interruption;
+pub use execute::{InstallationOutcome, RunOptions};
 pub use intent::{DeclaredSet, Edit, Edits, Intent, NewInstallation, VersionedName};
 pub use plan::{Plan, PlannedInstallation};
 pub use records::{Records, name_of};

@@ -11,8 +11,7 @@ use common::nearest::nearest;
 use common::pin;
 
 use crate::context::{Context, ContextSettings};
-use crate::error::NotLocal;
-use crate::error::OperationError;
+use crate::error::{NotLocal, OperationError};
 
 /// All installations of the cluster.
 #[derive(Clone, Debug, Default)]

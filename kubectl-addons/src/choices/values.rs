@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use addons_operation::set;
-use addons_operation::{Edit, Edits, OperationError, VersionedName};
+use addons_operation::text::shell_word;
+use addons_operation::{Edit, Edits, OperationError, VersionedName, set};
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::GROUP;
 use common::values;
@@ -13,7 +13,6 @@ use serde_json::Value;
 use crate::cli::values::{ValueChangeArgs, ValueEditArgs};
 use crate::exit::UsageError;
 use crate::input;
-use addons_operation::text::shell_word;
 
 /// The largest file of `--set-file`, because an object of the cluster cannot hold more.
 const MAX_BYTES: usize = 1 << 20;

@@ -3,8 +3,7 @@
 mod builtin;
 
 use addons_engine::webhooks::WebhookAnswer;
-use addons_operation::builtin::definitions;
-use addons_operation::builtin::webhook;
+use addons_operation::builtin::{definitions, webhook};
 use anyhow::Result;
 
 use crate::cli::reading::InitArgs;

@@ -6,11 +6,14 @@ mod newer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use addons_operation::{Records, health, name_of};
 use addons_plan::standing::StandingState;
 use anyhow::Result;
+use brief::one_line;
 use common::api::installation::AddonInstallation;
 use common::text::list_first;
 use jiff::Timestamp;
+use newer::NewerVersions;
 use serde::Serialize;
 
 use crate::cli::OutputFormat;
@@ -20,10 +23,6 @@ use crate::exit::{Exit, UsageError};
 use crate::output::{self, ItemList, age::age, table::Table};
 use crate::session::Session;
 use crate::words::{self, hint};
-use addons_operation::health;
-use addons_operation::{Records, name_of};
-use brief::one_line;
-use newer::NewerVersions;
 
 pub(super) use brief::shorten_status;
 

@@ -12,15 +12,12 @@ use addons_plan::graph::draw;
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
+use super::set::{self, TypedSet};
 use crate::cli::plan::{DrawingLanguage, PlanArgs, PlanOutput};
 use crate::exit::{Exit, UsageError};
-use crate::output;
 use crate::session::Session;
-use crate::words::dry_run as told;
-use crate::words::plan as words;
-
-use super::set::{self, TypedSet};
-use crate::{change, choices, failure, partial};
+use crate::words::{dry_run as told, plan as words};
+use crate::{change, choices, failure, output, partial};
 
 /// A plan, with its description and its file.
 pub(crate) struct MadePlan {

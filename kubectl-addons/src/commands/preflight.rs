@@ -14,8 +14,7 @@ use common::catalogue::select::ClusterVersions;
 use report::{PreflightReport, PreflightRow};
 
 use crate::cli::format::PagedFormat;
-use crate::cli::reading;
-use crate::cli::{Listing, OutputFormat};
+use crate::cli::{Listing, OutputFormat, reading};
 use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;

@@ -6,27 +6,24 @@ mod masked;
 use std::path::Path;
 use std::sync::Arc;
 
+use addons_operation::fetch::{self, VerifiedPackage};
+use addons_operation::render::inputs::{Inputs, RenderData};
+use addons_operation::{Resolved, render};
+use addons_sources::{FetchedPackage, folder, kustomize};
 use anyhow::{Context as _, Result};
 use common::api::catalogue::{AddonTemplate, AddonVersion, CatalogueClass};
-use common::api::names::InstallationName;
-use common::api::names::installation_name;
+use common::api::names::{InstallationName, installation_name};
 use common::catalogue::author::Author;
 use common::catalogue::{CatalogueEntry, Origin};
 use common::values;
 use serde_json::{Value, json};
 
 use super::chosen::{self, LookupScope};
-use crate::choices;
 use crate::cli::OutputFormat;
 use crate::cli::render::{RenderArgs, RenderFormat, RenderMethod};
 use crate::exit::{Exit, UsageError};
-use crate::output;
 use crate::session::Session;
-use addons_operation::Resolved;
-use addons_operation::fetch::{self, VerifiedPackage};
-use addons_operation::render;
-use addons_operation::render::inputs::{Inputs, RenderData};
-use addons_sources::{FetchedPackage, folder, kustomize};
+use crate::{choices, output};
 
 /// Renders an add-on or a folder.
 ///

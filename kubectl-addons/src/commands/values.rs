@@ -1,5 +1,9 @@
 //! `values NAME`: shows the values of an installation, and with `--explain` the layer that each comes from.
 
+use addons_helm;
+use addons_operation::render::values_from;
+use addons_operation::resolve::origin;
+use addons_operation::{Records, Resolved, fetch, name_of};
 use addons_render::text;
 use anyhow::Result;
 use common::api::catalogue::{FormField, Method};
@@ -11,18 +15,12 @@ use common::values::layers::{ExplainedValue, LayerValues, Layers};
 use common::values::path::ValuePath;
 use serde::Serialize;
 
-use crate::cli::OutputFormat;
-use crate::cli::reading;
+use crate::cli::{OutputFormat, reading};
 use crate::exit::Exit;
 use crate::failure;
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::form as words;
-use addons_helm;
-use addons_operation::render::values_from;
-use addons_operation::resolve::origin;
-use addons_operation::{Records, name_of};
-use addons_operation::{Resolved, fetch};
 
 /// The longest value in a column, in characters.
 const MAX_WIDTH: usize = 60;

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use addons_operation::OperationError;
+use addons_operation::fetch::{provenance, signature};
 use anyhow::{Context as _, Result};
-use common::api::catalogue::Method;
 use common::api::catalogue::{
-    AddonTemplate, AddonVersion, CatalogueClass, HelmSource, Keyless, SignaturePolicy, Source,
+    AddonTemplate, AddonVersion, CatalogueClass, HelmSource, Keyless, Method, SignaturePolicy,
+    Source,
 };
 use common::api::installation::{Signature, SignatureMethod};
 use common::catalogue::author::Author;
@@ -21,9 +23,6 @@ use crate::cli::{Listing, OutputFormat};
 use crate::exit::{Exit, UsageError};
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
-use addons_operation::OperationError;
-use addons_operation::fetch::provenance;
-use addons_operation::fetch::signature;
 
 /// The prefix that distinguishes references from names.
 const OCI: &str = "oci://";

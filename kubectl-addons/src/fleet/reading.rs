@@ -11,8 +11,7 @@ use crate::commands::list::ListedInstallations;
 use crate::commands::plan::WrittenPlan;
 use crate::commands::preflight::report::PreflightReport;
 use crate::commands::{diff, list, plan, preflight, status};
-use crate::exit::Exit;
-use crate::exit::UsageError;
+use crate::exit::{Exit, UsageError};
 use crate::failure;
 use crate::output::{self, of_cluster};
 

@@ -15,10 +15,9 @@ use addons_airgap::AirgapError;
 use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
-use addons_operation::error::AttemptError;
-use addons_operation::error::NotLocal;
 use addons_operation::error::{
-    ChangedRelease, Dependents, ForeignRelease, IndexesError, ModeError, NotServed, ValuesFromError,
+    AttemptError, ChangedRelease, Dependents, ForeignRelease, IndexesError, ModeError, NotLocal,
+    NotServed, ValuesFromError,
 };
 use addons_operation::execute::continued;
 use addons_operation::resolve::choose::ChooseError;

@@ -8,6 +8,8 @@ use addons_clusters::core_set::rollout::identity;
 use addons_engine::core_set::{self, HomeNamespace};
 use addons_engine::remote::RemoteError;
 use addons_engine::{EngineError, record};
+use addons_operation::context::{Context, Offer};
+use addons_operation::error::OperationError;
 use common::api::installation::AddonInstallation;
 use common::api::installation::core_guard::{is_guarded, is_released};
 use common::catalogue::CatalogueEntry;
@@ -15,8 +17,6 @@ use common::pin;
 use common::target::{DeletedCluster, NamespaceCluster, cluster_from_labels};
 
 use super::{ClusterCore, CoreSetTexts};
-use addons_operation::context::{Context, Offer};
-use addons_operation::error::OperationError;
 
 /// What was read of a cluster.
 #[derive(Debug)]

@@ -2,6 +2,10 @@
 
 use addons_clusters::core_set::CoreSet;
 use addons_engine::core_set;
+use addons_operation::context::Offer;
+use addons_operation::intent::NewInstallation;
+use addons_operation::plan::{Plan, plan_rebuild};
+use addons_operation::resolve::{Answers, Resolver, verdict};
 use addons_plan::choices::Choices;
 use common::api::installation::AddonInstallation;
 use common::api::installation::core_guard::add_guard;
@@ -9,11 +13,6 @@ use common::api::names::{InstallationName, installation_name};
 
 use super::{ClusterCore, CoreSetTexts, resolve_core};
 use crate::error::{DistributionError, RestoreError};
-use addons_operation::context::Offer;
-use addons_operation::intent::NewInstallation;
-use addons_operation::plan::{Plan, plan_rebuild};
-use addons_operation::resolve::verdict;
-use addons_operation::resolve::{Answers, Resolver};
 
 /// Plans to restore the records of deleted core installations: as the core set of the cluster lists them, or else as `install --core`
 /// would write them. Objects with their label become their inventory. If the reconciler has created the record in the meantime, only

@@ -15,25 +15,24 @@ use addons_operation::{Context, Interruption, OperationError};
 use common::api::names::InstallationName;
 use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
-use tokio::sync::OnceCell;
+use reading::Reading;
+use signals::{ObjectGroupKind, Signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 
 use super::is_busy;
 use super::remotes::Remotes;
 use super::under_way::WorkUnderWay;
-use crate::distribution;
 use crate::fights::{Fights, GUARD_TRUCE, TRUCE, record_contested};
-use crate::installation::{ReconcileOptions, ReconcileOutcome};
-use crate::installation::{ReconcileReport, ReconciledInstallation};
+use crate::installation::{
+    ReconcileOptions, ReconcileOutcome, ReconcileReport, ReconciledInstallation,
+};
 use crate::queue::{Queue, ReconcileEnd, ReconcileReason};
 use crate::remote::GroupedInstallation;
 use crate::slots::{Lane, work_and_notify};
 use crate::tracked::TrackedInstallation;
-use crate::{installation, remote};
-use reading::Reading;
-use signals::{ObjectGroupKind, Signal};
+use crate::{distribution, installation, remote};
 
 /// The state of a leader.
 pub(super) struct LeaderState {

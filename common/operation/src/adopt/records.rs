@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::aside;
 use addons_engine::former::{self, FormerBegin, FormerMembers};
 use addons_engine::release::stored::{self, ChartName, StoredRelease};
-use addons_engine::{Cluster, EngineError, snapshot};
+use addons_engine::{Cluster, EngineError, aside, snapshot};
 use addons_plan::claims::Claims;
 use addons_plan::closing::{ClosingStep, HiddenRecords};
 use addons_plan::found::ForeignInstall;
@@ -25,8 +24,7 @@ use serde_json::Value;
 use super::list_foreign_installs;
 use crate::context::Context;
 use crate::error::{AdoptError, ConfiguredRelease, OperationError};
-use crate::plan::PlannedInstallation;
-use crate::plan::release;
+use crate::plan::{PlannedInstallation, release};
 use crate::resolve::resolved::Resolved;
 use crate::tools::{OtherTool, PlannedRemoval, Planning, Work};
 

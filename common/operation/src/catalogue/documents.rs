@@ -9,8 +9,7 @@ use common::catalogue::CatalogueEntry;
 
 use crate::context::Context;
 use crate::error::{OperationError, within};
-use crate::fetch;
-use crate::render;
+use crate::{fetch, render};
 
 /// The documents of a package, as they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

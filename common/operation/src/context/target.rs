@@ -9,8 +9,7 @@ use common::api::installation::ClusterIdentity;
 use common::target::NamespaceCluster;
 
 use super::Context;
-use crate::error::NotLocal;
-use crate::error::OperationError;
+use crate::error::{NotLocal, OperationError};
 
 /// The cluster that the namespace of a command stands for.
 pub(super) enum ClusterTarget {

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addons_engine::{Cluster, refusals};
-use addons_plan::InstallationPlan;
 use addons_plan::choices::Choices;
 use addons_plan::claims::Claims;
 use addons_plan::inventory::Inventory;
-use addons_plan::recreate;
 use addons_plan::requires::{RequirementProblem, RequiresError};
 use addons_plan::snapshot::Snapshot;
+use addons_plan::{InstallationPlan, recreate};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::manifest::Manifest;
@@ -30,9 +29,8 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::render::Rendered;
-use crate::resolve::Resolver;
-use crate::resolve::policies;
 use crate::resolve::resolved::Resolved;
+use crate::resolve::{Resolver, policies};
 use crate::stage::{FailedInstallation, StageResult, Staged};
 
 /// What the add-ons of one command bring.

@@ -17,11 +17,8 @@ use super::{Plan, compare_all};
 use crate::context::{Context, IndexLocation, Offer};
 use crate::error::OperationError;
 use crate::resolve::choose::check_read;
-use crate::resolve::origin;
-use crate::resolve::policies;
 use crate::resolve::resolved::Resolved;
-use crate::resolve::verdict;
-use crate::resolve::{Resolution, Resolver};
+use crate::resolve::{Resolution, Resolver, origin, policies, verdict};
 use crate::tools;
 
 /// Returns the plan of a file as it is made now. `wait_for_types`: see [`Choices::wait_for_types`].

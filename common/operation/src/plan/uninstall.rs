@@ -17,19 +17,15 @@ use common::api::installation::{AddonInstallation, AddonInstallationStatus, form
 use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::ObjectKey;
 
-use super::gitops;
 use super::installation::read_recorded;
 use super::planned::{OnFailure, Plan, PlannedInstallation};
-use super::release;
-use super::requirements;
+use super::{gitops, release, requirements};
 use crate::builtin;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::records::name_of;
-use crate::resolve::Resolver;
-use crate::resolve::origin;
-use crate::resolve::verdict;
+use crate::resolve::{Resolver, origin, verdict};
 use crate::stage::FailedInstallation;
 use crate::tools::PlannedRemoval;
 

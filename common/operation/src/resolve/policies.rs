@@ -23,8 +23,7 @@ use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::Finding;
 use crate::records::name_of;
-use crate::render::chart;
-use crate::render::{self, Rendered};
+use crate::render::{self, Rendered, chart};
 
 /// An installation and its rendered objects.
 type RenderedInstallation = (Resolved, Rendered);

@@ -17,8 +17,7 @@ use crate::cli::{GlobalArgs, OutputFormat};
 use crate::exit::Exit;
 use crate::output::{self, ItemList};
 use crate::session::Session;
-use crate::words;
-use crate::{failure, settings};
+use crate::{failure, settings, words};
 
 /// The result for a cluster.
 #[derive(Debug, Serialize)]

@@ -5,11 +5,10 @@ use addons_operation::kops::index::RemovedAddon;
 use addons_operation::plan::{UninstallRequest, plan_uninstall};
 use anyhow::Result;
 
-use crate::change;
 use crate::cli::channel::ChannelApplyArgs;
 use crate::exit::Exit;
-use crate::output;
 use crate::session::Session;
+use crate::{change, output};
 
 /// Names the add-ons, and says what happens to them.
 pub(super) fn announce_removed(removed: &[RemovedAddon], prune: bool) {

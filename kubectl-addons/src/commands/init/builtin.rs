@@ -1,9 +1,8 @@
 //! `init --webhook --policies`: installs the add-ons that are built into this program.
 
 use addons_engine::webhooks::WebhookAnswer;
-use addons_operation::builtin::rights;
 use addons_operation::builtin::webhook::{self, UnansweredRequests};
-use addons_operation::builtin::{POLICIES, WEBHOOK};
+use addons_operation::builtin::{POLICIES, WEBHOOK, rights};
 use addons_operation::{
     Choices, Edits, IndexLocation, Intent, NewInstallation, Offer, Plan, Resolver, VersionedName,
 };

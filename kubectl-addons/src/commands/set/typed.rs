@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use addons_operation::set;
-use addons_operation::{DeclaredSet, OperationError};
+use addons_operation::{DeclaredSet, OperationError, set};
 use addons_plan::prune::limit::PruneLimit;
 use anyhow::{Context as _, Result, bail};
 use common::api::installation::{AddonInstallation, AddonRef};

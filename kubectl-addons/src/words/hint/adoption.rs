@@ -1,7 +1,6 @@
 //! Advice if nothing is adopted, and if an unfinished operation needs a decision by a person.
 
-use addons_operation::error::AdoptError;
-use addons_operation::error::UnfinishedOperation;
+use addons_operation::error::{AdoptError, UnfinishedOperation};
 use addons_operation::execute::continued;
 use addons_plan::continuation::NextCommand;
 

@@ -17,8 +17,7 @@ use common::manifest::parse::{ManifestError, ManifestOptions};
 use super::SourceScope;
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::fetch;
-use crate::render;
+use crate::{fetch, render};
 
 /// What messages call an inline manifest.
 const INLINE: &str = "manifest";
