@@ -7,17 +7,46 @@ pub fn causes<'a>(
     std::iter::successors(Some(error), |cause| cause.source())
 }
 
+/// Where libraries explain their errors. Who reads one of ours is not helped by it.
+const LIBRARY_PAGES: &str = ": https://docs.rs/";
+
 /// Formats `WHAT: CAUSE: CAUSE`. Errors of this project never repeat their source, but those of some libraries do: what the text already
-/// says is left out.
+/// says is left out, and so are addresses of their documentation.
 #[must_use]
 pub fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = String::new();
     for cause in causes(error) {
         let message = cause.to_string();
+        let message = message.split(LIBRARY_PAGES).next().unwrap_or_default();
         if !text.contains(message.trim()) {
             text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(message.trim());
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Caused(&'static str, #[source] std::io::Error);
+
+    #[test]
+    fn causes_are_told_once_and_without_the_pages_of_libraries() {
+        for (what, cause, expected) in [
+            ("a", "b", "a: b"),
+            ("a: b", "b", "a: b"),
+            (
+                "the server cannot be reached",
+                "no close_notify: https://docs.rs/rustls/latest/rustls/manual/index.html#unexpected-eof",
+                "the server cannot be reached: no close_notify",
+            ),
+        ] {
+            let error = Caused(what, std::io::Error::other(cause));
+            assert_eq!(with_causes(&error), expected);
+        }
+    }
 }

@@ -23,6 +23,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod address;
+pub mod age;
 pub mod api;
 pub mod catalogue;
 pub mod causes;

@@ -103,7 +103,7 @@ impl Registry {
                 stays = Some(("URL", &url.manifest));
             }
             // A source without exactly one kind is refused when it is fetched.
-            Ok(SourceKind::Url(_) | SourceKind::Inline(_)) | Err(_) => {}
+            Ok(SourceKind::Url(_) | SourceKind::Inline(_) | SourceKind::Catalogue(_)) | Err(_) => {}
         }
         let warning = stays.map(|(what, place)| {
             format!(

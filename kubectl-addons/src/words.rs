@@ -23,7 +23,6 @@ use addons_operation::Activity;
 use addons_operation::text::join_types;
 use addons_plan::history::StoredRevision;
 use common::api::installation::AddonInstallation;
-use common::api::names::COMPATIBLE_ADDONS;
 use common::catalogue::Origin;
 use common::manifest::key::ObjectKey;
 
@@ -99,16 +98,12 @@ pub fn holder_name(holder: &str) -> &str {
 
 /// `shop  catalogue merged-custom created`
 pub fn describe_pushed(target: &str, one: &PushedCopy) -> String {
-    let kind = match one.name.as_str() {
-        COMPATIBLE_ADDONS => "ConfigMap",
-        _ => "catalogue",
-    };
     let word = match one.written {
         CatalogueWrite::Created => "created",
         CatalogueWrite::Replaced => "replaced",
         CatalogueWrite::Unchanged => "unchanged",
     };
-    format!("{target}  {kind} {} {word}", one.name)
+    format!("{target}  catalogue {} {word}", one.name)
 }
 
 /// Says that a cluster without a ready node has to get its set alone. `again` is the command for it.

@@ -178,7 +178,7 @@ fn is_kept(entry: &CatalogueEntry, files: &Package) -> bool {
         Ok(SourceKind::Docker(_)) => !is_chart || files.as_file().is_some(),
         Ok(SourceKind::Helm(helm)) => helm.url.starts_with("oci://"),
         Ok(SourceKind::Inline(_)) => true,
-        Ok(SourceKind::Git(_) | SourceKind::Url(_)) | Err(_) => false,
+        Ok(SourceKind::Git(_) | SourceKind::Url(_) | SourceKind::Catalogue(_)) | Err(_) => false,
     }
 }
 

@@ -42,7 +42,7 @@ pub enum DistributionError {
         None => "is not a copy".to_owned(),
     })]
     NotOurs {
-        /// The object: `catalogue NAME` or `ConfigMap NAME`.
+        /// The object: `catalogue NAME`.
         object: String,
         /// The uid of the cluster that it was copied from.
         holder: Option<String>,
@@ -56,7 +56,7 @@ pub enum DistributionError {
         /// The selector that was asked for.
         selector: String,
     },
-    /// The references take more space than a ConfigMap may have.
+    /// The copy of what fits a cluster is too large.
     #[error(transparent)]
     TooMany(#[from] TooManyVersions),
     /// A core record is not restored.

@@ -17,7 +17,7 @@ use super::cluster::Cluster;
 use super::delete;
 use super::error::EngineError;
 use super::listing;
-use super::request::{ApiCall, JSON};
+use super::request::{APPLY_PATCH, ApiCall, JSON};
 use super::status;
 
 /// Maximum number of times that a status is written if another client is faster.
@@ -94,6 +94,54 @@ pub async fn put(
     };
     let body = body(&object, &collection, name)?;
     let call = call.query("fieldManager", names::CLIENT).body(body);
+    cluster.home().send::<IgnoredAny>(call).await?;
+    Ok(written)
+}
+
+/// Reads a catalogue; `None` if it does not exist.
+///
+/// # Errors
+/// Those of the request.
+pub async fn get(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<AddonCatalogue>, EngineError> {
+    let call = ApiCall::get(&collection(namespace), name, JSON).with_own_rights();
+    match cluster.home().exchange(call, parse_answer).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a copy by server-side apply, because the API server then knows its name also where it does not exist yet, and a role can limit
+/// the right to this name. `live` is the copy that was read before.
+///
+/// # Errors
+/// Those of the request; a conflict if another client wrote the copy meanwhile; [`EngineError::Denied`] if admission denies it.
+pub async fn put_named(
+    cluster: &Cluster,
+    live: Option<&AddonCatalogue>,
+    wanted: &AddonCatalogue,
+) -> Result<CatalogueWrite, EngineError> {
+    let mut object = wanted.clone();
+    let written = match live {
+        Some(live) if live.spec == wanted.spec => return Ok(CatalogueWrite::Unchanged),
+        Some(live) => {
+            let version = &live.metadata.resource_version;
+            object.metadata.resource_version.clone_from(version);
+            CatalogueWrite::Replaced
+        }
+        None => CatalogueWrite::Created,
+    };
+    let (collection, name) = locate(wanted);
+    let body = body(&object, &collection, name)?;
+    let call = ApiCall::patch(&collection, name, APPLY_PATCH, JSON)
+        .with_own_rights()
+        .query("fieldManager", names::CLIENT)
+        .query("force", "true")
+        .body(body);
     cluster.home().send::<IgnoredAny>(call).await?;
     Ok(written)
 }

@@ -146,7 +146,10 @@ fn parse_answer(bytes: &[u8]) -> Result<AddonInstallation, String> {
 }
 
 /// Creates a record (spec and metadata) and returns it as the server completed it; `None` if one exists.
-pub(super) async fn create(
+///
+/// # Errors
+/// Those of the request.
+pub async fn create(
     cluster: &Cluster,
     wanted: &AddonInstallation,
 ) -> Result<Option<AddonInstallation>, EngineError> {
@@ -164,7 +167,10 @@ pub(super) async fn create(
 }
 
 /// Writes spec and metadata of a record under its resourceVersion, and returns it as the server completed it.
-pub(super) async fn replace(
+///
+/// # Errors
+/// Those of the request; a conflict if the record was written meanwhile.
+pub async fn replace(
     cluster: &Cluster,
     wanted: &AddonInstallation,
 ) -> Result<AddonInstallation, EngineError> {
@@ -224,7 +230,10 @@ pub(super) async fn put_status(
 }
 
 /// Deletes a record if it still has this uid and resourceVersion; a missing one counts as deleted.
-pub(super) async fn delete(
+///
+/// # Errors
+/// Those of the request; a conflict if the record was written meanwhile.
+pub async fn delete(
     cluster: &Cluster,
     record: &AddonInstallation,
     dry_run: bool,

@@ -213,6 +213,11 @@ impl Context {
         &self.settings
     }
 
+    /// Whether a person runs the command, and not a loop.
+    pub(crate) fn is_run_by_person(&self) -> bool {
+        self.settings.jail.is_none()
+    }
+
     /// Returns how long rendering one add-on may take from now on.
     pub(crate) fn time_to_render(&self) -> Duration {
         let mut rendering = self

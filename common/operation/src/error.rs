@@ -119,6 +119,11 @@ pub enum OperationError {
         "{0}: spec.serviceAccountName names no ServiceAccount with whose rights to reconcile it"
     )]
     NoAccount(InstallationName),
+    /// The deletion of a record would leave its objects, because no reconciler holds it.
+    #[error(
+        "{0}: no reconciler manages it, and its cluster cannot be used: deleting its record would leave its objects"
+    )]
+    NotManaged(InstallationName),
     /// The record belongs to another cluster.
     #[error(transparent)]
     OtherCluster(#[from] OtherCluster),

@@ -10,7 +10,7 @@ use addons_plan::readiness::{Readiness, ReadinessStatus, assess_existing};
 use addons_plan::restored::{self, OutdatedRecord, RecordCoverage, last_written};
 use addons_plan::standing::object::{ObjectHealth, ObservedObject, affects_standing};
 use addons_plan::standing::{
-    self, Health, OfferedCatalogues, Standing, StandingFacts, StandingState,
+    self, Health, OfferedCatalogues, Standing, StandingFacts, StandingState, UnseenCluster,
 };
 use common::api::installation::AddonInstallation;
 use common::api::names::{LABEL_OWNER, owner_hash};
@@ -63,6 +63,10 @@ pub async fn read_offered(ctx: &Context) -> Result<Option<OfferedCatalogues<'_>>
     let Some(catalogues) = ctx.readable_catalogues().await? else {
         return Ok(None);
     };
+    // They do not have what does not fit any more, and no core add-ons.
+    if ctx.reads_compatible_only() {
+        return Ok(None);
+    }
     let entries = ctx.catalogue(&Offer::Catalogues).await?;
     Ok(Some(OfferedCatalogues {
         catalogues,
@@ -80,7 +84,10 @@ pub async fn installation_state(
     health: &Health,
     offered: Option<&OfferedCatalogues<'_>>,
 ) -> Result<InstallationState, OperationError> {
-    let other = ctx.other_cluster(record).await?;
+    let other = match &health.unseen {
+        Some(_) => None,
+        None => ctx.other_cluster(record).await?,
+    };
     let facts = StandingFacts {
         health,
         offered,
@@ -91,6 +98,92 @@ pub async fn installation_state(
         standing::assess_standing(record, &facts),
         record,
     ))
+}
+
+/// The troubles of installations of one cluster, and why they are not known if its cluster was not read.
+#[derive(Debug, Default)]
+pub struct ClusterTroubles {
+    /// Those of each installation, by owner hash.
+    pub troubles: BTreeMap<String, Health>,
+    /// Why the cluster was not read.
+    pub unseen: Option<UnseenCluster>,
+}
+
+/// As [`find_troubles`], in the cluster of the objects. If that is another cluster that cannot be read, this is part of the result.
+///
+/// # Errors
+/// The server of the records cannot be reached.
+pub async fn read_troubles(
+    ctx: &Context,
+    records: &[&AddonInstallation],
+    by_namespace: bool,
+) -> Result<ClusterTroubles, OperationError> {
+    let read = async {
+        let cluster = ctx.cluster().await?;
+        Ok::<_, OperationError>(find_troubles(cluster, records, by_namespace).await?)
+    };
+    match read.await {
+        Ok(troubles) => Ok(ClusterTroubles {
+            troubles,
+            unseen: None,
+        }),
+        Err(error) => {
+            let unseen = why_unseen(ctx, error).await?;
+            let of_record = |record: &&AddonInstallation| {
+                let health = Health {
+                    unseen: Some(unseen.clone()),
+                    ..Health::default()
+                };
+                (owner_of(record), health)
+            };
+            Ok(ClusterTroubles {
+                troubles: records.iter().map(of_record).collect(),
+                unseen: Some(unseen),
+            })
+        }
+    }
+}
+
+/// As [`object_health`], in the cluster of the objects. If that is another cluster that cannot be read, every recorded object is unread.
+///
+/// # Errors
+/// The server of the records cannot be reached.
+pub async fn read_health(
+    ctx: &Context,
+    record: &AddonInstallation,
+) -> Result<Health, OperationError> {
+    let read = async {
+        let cluster = ctx.cluster().await?;
+        Ok::<_, OperationError>(object_health(cluster, record).await?)
+    };
+    let error = match read.await {
+        Ok(health) => return Ok(health),
+        Err(error) => error,
+    };
+    let unseen = why_unseen(ctx, error).await?;
+    let (owner, inventory) = (owner_of(record), inventory(record));
+    let unread = inventory.objects.iter().map(|(key, item)| {
+        ObjectHealth::assess(key, item, &owner, &ObservedObject::Unreadable("not read"))
+    });
+    Ok(Health {
+        objects: unread.collect(),
+        unseen: Some(unseen),
+        ..Health::default()
+    })
+}
+
+/// Returns why another cluster was not read.
+///
+/// # Errors
+/// `error` itself, if the objects are in the cluster of the records.
+async fn why_unseen(ctx: &Context, error: OperationError) -> Result<UnseenCluster, OperationError> {
+    if !ctx.is_remote().await? {
+        return Err(error);
+    }
+    Ok(match error.is_forbidden() {
+        true => UnseenCluster::NotAllowed,
+        false => UnseenCluster::Lost(error.chain()),
+    })
 }
 
 /// For how many objects of an installation blockers are searched, with three requests each.
@@ -136,6 +229,7 @@ pub async fn find_troubles(
             objects: judged.filter(is_told).collect(),
             assessed: inventory.objects.len(),
             older: check_older(record, ours.get(owner.as_str())),
+            unseen: None,
         };
         troubles.insert(owner.clone(), health);
     }
@@ -180,6 +274,7 @@ pub async fn object_health(
         older: check_older(record, ours.get(owner.as_str())),
         assessed: objects.len(),
         objects,
+        unseen: None,
     })
 }
 

@@ -20,6 +20,7 @@ pub mod adopt;
 pub mod builtin;
 pub mod catalogue;
 pub mod context;
+pub mod delegate;
 pub mod directory;
 pub mod error;
 pub mod event;

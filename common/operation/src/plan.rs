@@ -13,7 +13,7 @@ pub mod release;
 pub mod replay;
 pub mod required_types;
 pub mod requirements;
-mod uninstall;
+pub(crate) mod uninstall;
 mod unrecorded;
 
 use addons_engine::{diff, refusals};

@@ -16,9 +16,11 @@ use serde::Serialize;
 use crate::Verb;
 use crate::continuation::Continuation;
 use crate::restored::OutdatedRecord;
+use common::age::age;
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::{
-    self, CONTESTED, Condition, DELETION_BLOCKED, NEEDS_CONFIRMATION, STALLED, UNLISTED,
+    self, CONTESTED, Condition, DELETION_BLOCKED, LOST_CLUSTER, NEEDS_CONFIRMATION, STALLED,
+    UNLISTED,
 };
 use common::api::installation::{AddonInstallation, InstallationPhase, Installed};
 use common::catalogue::{Catalogue, orphan};
@@ -101,6 +103,17 @@ pub struct Health {
     pub assessed: usize,
     /// Set if they show that the record is older than the cluster, and so says nothing about them (semantics 13.10).
     pub older: Option<OutdatedRecord>,
+    /// Set if their cluster was not read: no object was assessed then.
+    pub unseen: Option<UnseenCluster>,
+}
+
+/// Why the cluster with the objects was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnseenCluster {
+    /// The caller may not use its kubeconfig. What its reconciler recorded counts.
+    NotAllowed,
+    /// It cannot be reached, or not be used, for this reason: how its objects are is not known.
+    Lost(String),
 }
 
 impl Health {
@@ -108,7 +121,7 @@ impl Health {
     #[must_use]
     pub fn is_well(&self) -> bool {
         let is_unwell = |one: &ObjectHealth| one.is_trouble() || one.is_unread();
-        self.older.is_none() && !self.objects.iter().any(is_unwell)
+        self.unseen.is_none() && self.older.is_none() && !self.objects.iter().any(is_unwell)
     }
 }
 
@@ -201,6 +214,11 @@ fn assess_idle(
         }
         Some(InstallationPhase::Uninstalling) => StandingState::Uninstalling.into(),
         Some(InstallationPhase::Progressing) => StandingState::Progressing.into(),
+        Some(InstallationPhase::Ready | InstallationPhase::Installed)
+            if let Some(UnseenCluster::Lost(why)) = &health.unseen =>
+        {
+            StandingState::Unknown.because(describe_last_seen(conditions, why, facts.now))
+        }
         Some(InstallationPhase::Ready | InstallationPhase::Installed) => {
             let lost = match facts.offered {
                 Some(offered) => lost_standing(record, offered),
@@ -239,6 +257,9 @@ fn pending_standing(record: &AddonInstallation, why: &str) -> Standing {
 /// Returns the state of an installation with objects that this client cannot read, if all others are ready. Unreadable objects of kinds
 /// that are ready once they exist are mentioned only if nothing can be read.
 fn unread_standing(health: &Health) -> Option<Standing> {
+    if health.unseen.is_some() {
+        return Some(StandingState::Ready.because("as recorded"));
+    }
     let unread: Vec<_> = health
         .objects
         .iter()
@@ -255,6 +276,19 @@ fn unread_standing(health: &Health) -> Option<Standing> {
         StandingState::Ready
     };
     Some(word.because(describe_trouble(first, told.count())))
+}
+
+/// Describes an installation whose cluster is lost: `Ready until 12m ago; the server at https://h cannot be reached`. The reconciler
+/// records since when it cannot work on the cluster.
+fn describe_last_seen(conditions: &[Condition], why: &str, now: Timestamp) -> String {
+    let stalled = conditions::find_raised(conditions, STALLED);
+    match stalled.filter(|it| LOST_CLUSTER.contains(&it.reason.as_str())) {
+        Some(stalled) => {
+            let since = age(stalled.last_transition_time.0, now);
+            format!("Ready until {since} ago; {why}")
+        }
+        None => format!("Ready when last seen; {why}"),
+    }
 }
 
 /// Returns the state of an installation whose catalogue, add-on or version no longer exists; `None` if they exist.

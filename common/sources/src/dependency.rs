@@ -118,7 +118,7 @@ impl ParentSource<'_> {
             SourceKind::Docker(docker) => host_of(&format!("oci://{}", docker.image)),
             SourceKind::Helm(helm) => host_of(&helm.url),
             SourceKind::Url(url) => host_of(&resolve_manifest(self.base, &url.manifest).ok()?),
-            SourceKind::Inline(_) => None,
+            SourceKind::Inline(_) | SourceKind::Catalogue(_) => None,
         }
     }
 

@@ -34,7 +34,7 @@ pub mod url;
 use std::ffi::OsStr;
 
 use addons_render::package::Package;
-use common::api::catalogue::{NotOneKind, Source, SourceKind};
+use common::api::catalogue::{CatalogueSource, NotOneKind, Source, SourceKind};
 use common::catalogue::channel::{LocationError, resolve_manifest};
 
 use cache::SourceCache;
@@ -97,6 +97,12 @@ pub enum SourceError {
     /// The source has no known kind, or several.
     #[error(transparent)]
     Kind(#[from] NotOneKind),
+    /// The copy for a cluster has no content.
+    #[error(
+        "the content is in AddonCatalogue {}/{}, and this copy of it only lists what fits a cluster",
+        .0.namespace, .0.name
+    )]
+    OtherCatalogue(CatalogueSource),
     /// A relative location cannot be resolved.
     #[error(transparent)]
     Location(#[from] LocationError),
@@ -150,5 +156,6 @@ pub async fn package(
             location: format!("{place}.source.inline"),
             resolved: None,
         }),
+        SourceKind::Catalogue(of) => Err(SourceError::OtherCatalogue(of.clone())),
     }
 }

@@ -31,6 +31,7 @@ pub fn title(source: &Source) -> String {
         }
         Ok(SourceKind::Url(url)) => redact_location(&url.manifest),
         Ok(SourceKind::Inline(_)) => "inline".to_owned(),
+        Ok(SourceKind::Catalogue(of)) => format!("AddonCatalogue {}/{}", of.namespace, of.name),
         Err(NotOneKind) => "not one source".to_owned(),
     }
 }

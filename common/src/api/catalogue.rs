@@ -27,8 +27,8 @@ use crate::entrance::UnreadableField;
 pub use from::{CatalogueFrom, MergedFrom, with_digest};
 pub use signature::{Keyless, SignaturePolicy};
 pub use source::{
-    Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,
-    SourceKind, UrlSource,
+    Auth, CatalogueSource, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind,
+    SecretRef, Source, SourceKind, UrlSource,
 };
 pub use template::{
     AddonTemplate, FieldType, FormField, HelmMode, HelmTemplate, Method, ResourceType,

@@ -49,6 +49,26 @@ pub const PROCESS_KILLED: &str = "ProcessKilled";
 /// The reason of an operation in which an object did not become ready in time.
 pub const TIMED_OUT: &str = "TimedOut";
 
+/// The reason of installations in another cluster whose server does not respond.
+pub const CLUSTER_UNREACHABLE: &str = "ClusterUnreachable";
+
+/// The reason of installations in another cluster whose server refuses the credentials.
+pub const CREDENTIALS_REFUSED: &str = "CredentialsRefused";
+
+/// The reason of installations in another cluster whose kubeconfig does not exist.
+pub const KUBECONFIG_MISSING: &str = "KubeconfigMissing";
+
+/// The reason of installations in another cluster whose kubeconfig cannot be used.
+pub const KUBECONFIG_REFUSED: &str = "KubeconfigRefused";
+
+/// The reasons of installations in another cluster that cannot be worked on.
+pub const LOST_CLUSTER: [&str; 4] = [
+    CLUSTER_UNREACHABLE,
+    CREDENTIALS_REFUSED,
+    KUBECONFIG_MISSING,
+    KUBECONFIG_REFUSED,
+];
+
 /// The maximum length of a condition's message, and of a line of the history, in characters.
 pub const LONGEST_MESSAGE: usize = 1000;
 

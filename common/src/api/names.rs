@@ -42,7 +42,7 @@ pub const ANNOTATION_INSTALLATION: &str = "kubectl-addons.dev/installation";
 /// Label of a merged catalogue and of [`COMPATIBLE_ADDONS`]: the uid of kube-system in the cluster with the source catalogues
 /// (semantics 1.6, 1.7).
 pub const LABEL_DERIVED_FROM: &str = "kubectl-addons.dev/derived-from";
-/// ConfigMap in a namespace that stands for a cluster: references to the versions that fit it (semantics 1.7).
+/// AddonCatalogue in a namespace that stands for a cluster: the versions that fit it (semantics 1.7).
 pub const COMPATIBLE_ADDONS: &str = "compatible-addons";
 /// Label that the API server sets on every namespace: its name.
 pub const LABEL_NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";

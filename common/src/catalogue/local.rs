@@ -17,7 +17,9 @@ pub fn local_location(source: &Source, base: &str) -> Result<Option<String>, Loc
             let is_local = is_path(&location);
             (location, is_local)
         }
-        Ok(SourceKind::Docker(_) | SourceKind::Inline(_)) | Err(_) => return Ok(None),
+        Ok(SourceKind::Docker(_) | SourceKind::Inline(_) | SourceKind::Catalogue(_)) | Err(_) => {
+            return Ok(None);
+        }
     };
     Ok(is_local.then_some(location))
 }

@@ -114,7 +114,7 @@ pub struct ReconcileArgs {
     /// Push the merged catalogues to the clusters of the namespaces with these labels, as `catalogue push` does
     #[arg(long, value_name = "SELECTOR", requires = "watch")]
     pub push_catalogues: Option<String>,
-    /// Store the versions that fit each cluster in its namespace, in the ConfigMap compatible-addons
+    /// Store what fits each cluster in its namespace, in the AddonCatalogue compatible-addons
     #[arg(long, requires = "watch")]
     pub store_compatible: bool,
     /// Remove the finalizers from all records, before the reconciler is removed for good

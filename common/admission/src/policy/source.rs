@@ -82,7 +82,7 @@ fn entry_place(entry: &CatalogueEntry, registry: Option<&str>) -> Option<SourceP
         }
     }
     Some(match source.kind() {
-        Ok(SourceKind::Inline(_)) => return None,
+        Ok(SourceKind::Inline(_) | SourceKind::Catalogue(_)) => return None,
         Ok(SourceKind::Git(git)) => git_place(&git.remote),
         Ok(SourceKind::Docker(docker)) => image_place(&docker.image),
         Ok(SourceKind::Helm(helm)) => match helm.url.strip_prefix("oci://") {

@@ -289,6 +289,7 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
                 helm,
                 url,
                 inline,
+                catalogue: other,
             } = &version.source;
             let given = [
                 ("git", git.is_some()),
@@ -296,9 +297,16 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
                 ("helm", helm.is_some()),
                 ("url", url.is_some()),
                 ("inline", inline.is_some()),
+                ("catalogue", other.is_some()),
             ];
             let given = given.into_iter();
             let given = given.filter_map(|(name, given)| given.then_some(name));
+            if other.is_some() && !is_copy(&catalogue.metadata) {
+                let field = format!("{place}.source.catalogue");
+                let why =
+                    "only the copy for the namespace of a cluster refers to another catalogue";
+                return Some(AdmissionProblem::invalid("one-source", field, why));
+            }
             if given.clone().count() == 1 {
                 return None;
             }

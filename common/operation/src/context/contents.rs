@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use addons_engine::{EngineError, catalogues};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
-use common::catalogue::Catalogue;
+use common::api::names::COMPATIBLE_ADDONS;
 use common::catalogue::precedence::{UnreadCatalogue, list_losers};
+use common::catalogue::{Catalogue, compatible, is_copy};
 use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
@@ -18,6 +20,8 @@ use crate::error::{CatalogueFileError, OperationError, within};
 #[derive(Default)]
 pub(super) struct CatalogueCache {
     objects: OnceCell<Vec<AddonCatalogue>>,
+    /// Whether they are those that a copy lists, because the caller may not read the catalogues themselves.
+    are_compatible_only: AtomicBool,
     /// `None` if no catalogue is by reference or unreadable: the objects then have everything.
     contents: OnceCell<Option<ReadCatalogues>>,
 }
@@ -45,18 +49,47 @@ pub struct CatalogueContents<'a> {
 }
 
 impl Context {
-    /// Returns the AddonCatalogue objects of the system namespace as they are stored, or none if our definitions are missing.
+    /// Returns the AddonCatalogue objects of the system namespace as they are stored, or none if our definitions are missing. A person who
+    /// may not read them gets what the copy in the namespace of the command has of them (semantics 1.7).
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
     pub async fn catalogues(&self) -> Result<&[AddonCatalogue], OperationError> {
         let list = || async {
-            match catalogues::list(self.home().await?, &self.settings.system_namespace).await {
-                Err(EngineError::NotInitialised) => Ok(Vec::new()),
-                other => within(other, || "cannot read the catalogues".to_owned()),
+            let home = self.home().await?;
+            let error = match catalogues::list(home, &self.settings.system_namespace).await {
+                Ok(listed) => return Ok(listed),
+                Err(EngineError::NotInitialised) => return Ok(Vec::new()),
+                Err(error) => error,
+            };
+            if matches!(error, EngineError::Forbidden { .. })
+                && let Some(copied) = self.compatible_catalogues().await
+            {
+                self.catalogues
+                    .are_compatible_only
+                    .store(true, Ordering::Relaxed);
+                return Ok(copied);
             }
+            within(Err(error), || "cannot read the catalogues".to_owned())
         };
         Ok(self.catalogues.objects.get_or_try_init(list).await?)
+    }
+
+    /// Whether [`Context::catalogues`] returned what the copy in the namespace of the command lists: versions that fit its cluster, without
+    /// their content, and no core add-ons.
+    pub(crate) fn reads_compatible_only(&self) -> bool {
+        self.catalogues.are_compatible_only.load(Ordering::Relaxed)
+    }
+
+    /// Returns the catalogues that the copy in the namespace of the command was derived from, or `None` if there is no copy that the caller
+    /// may read, or no person runs the command.
+    async fn compatible_catalogues(&self) -> Option<Vec<AddonCatalogue>> {
+        let namespace = self.settings.namespace.as_deref();
+        let namespace = namespace.filter(|_| self.is_run_by_person())?;
+        let home = self.home().await.ok()?;
+        let found = catalogues::get(home, namespace, COMPATIBLE_ADDONS).await;
+        let copy = found.ok()?.filter(|copy| is_copy(&copy.metadata))?;
+        Some(compatible::list_sources(&copy))
     }
 
     /// As [`Context::catalogues`], but `None` if the caller may not read them: entries of an index need none.

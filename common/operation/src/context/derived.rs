@@ -57,12 +57,12 @@ impl Context {
         let acting = Arc::new(self.home().await?.acting_as(namespace, account).await?);
         let target = match self.target().await? {
             ClusterTarget::Home | ClusterTarget::None { .. } => Arc::clone(&self.target),
-            ClusterTarget::Remote { cluster, secret } => {
+            ClusterTarget::Remote { location, cluster } => {
+                let cluster = self.connect_remote(location, cluster).await?;
                 let cluster = Arc::new(cluster.with_home(Arc::clone(&acting)).await);
-                let secret = secret.clone();
                 Arc::new(OnceCell::new_with(Some(ClusterTarget::Remote {
-                    cluster,
-                    secret,
+                    location: location.clone(),
+                    cluster: OnceCell::new_with(Some(cluster)),
                 })))
             }
         };

@@ -105,7 +105,9 @@ impl Context {
         let connection = connections.get(namespace);
         let target = connection.and_then(|connection| connection.target.get());
         let leads_by_another = match (target, secret) {
-            (Some(ClusterTarget::Remote { secret: leads, .. }), Some(changed)) => leads != changed,
+            (Some(ClusterTarget::Remote { location, .. }), Some(changed)) => {
+                location.secret != changed
+            }
             _ => false,
         };
         if !leads_by_another {
@@ -129,8 +131,8 @@ impl Context {
 /// Whether a namespace still maps to the cluster that was found.
 fn is_same_target(found: &ClusterTarget, now: &NamespaceCluster) -> bool {
     match (found, now) {
-        (ClusterTarget::Remote { secret, .. }, NamespaceCluster::OtherCluster(location)) => {
-            *secret == location.secret
+        (ClusterTarget::Remote { location, .. }, NamespaceCluster::OtherCluster(now)) => {
+            location == now
         }
         (ClusterTarget::Home, NamespaceCluster::ThisCluster)
         | (ClusterTarget::None { exists: true }, NamespaceCluster::NoCluster)

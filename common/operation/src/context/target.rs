@@ -6,7 +6,8 @@ use std::sync::Arc;
 use addons_engine::remote::{self, RemoteError};
 use addons_engine::{Cluster, identity};
 use common::api::installation::ClusterIdentity;
-use common::target::NamespaceCluster;
+use common::target::{KubeconfigLocation, NamespaceCluster};
+use tokio::sync::OnceCell;
 
 use super::Context;
 use crate::error::{NotLocal, OperationError};
@@ -20,11 +21,11 @@ pub(super) enum ClusterTarget {
         /// Whether the namespace exists.
         exists: bool,
     },
-    /// Another cluster.
+    /// Another cluster. It is known before it is connected to: whoever may not read the Secret may still read the records.
     Remote {
-        cluster: Arc<Cluster>,
-        /// The name of the Secret with its kubeconfig.
-        secret: String,
+        /// The Secret with its kubeconfig.
+        location: KubeconfigLocation,
+        cluster: OnceCell<Arc<Cluster>>,
     },
 }
 
@@ -71,7 +72,37 @@ impl Context {
     pub async fn cluster(&self) -> Result<&Cluster, OperationError> {
         match self.target().await? {
             ClusterTarget::Home | ClusterTarget::None { .. } => self.home().await,
-            ClusterTarget::Remote { cluster, .. } => Ok(cluster),
+            ClusterTarget::Remote { location, cluster } => {
+                Ok(self.connect_remote(location, cluster).await?)
+            }
+        }
+    }
+
+    /// Returns the connection to another cluster, which the first call makes.
+    pub(super) async fn connect_remote<'c>(
+        &self,
+        location: &KubeconfigLocation,
+        cluster: &'c OnceCell<Arc<Cluster>>,
+    ) -> Result<&'c Arc<Cluster>, OperationError> {
+        let connect = || async {
+            let home = self.shared_home().await?;
+            let namespace = self.settings.records_namespace();
+            let connected = remote::connect(home, namespace, location).await?;
+            Ok::<_, OperationError>(Arc::new(connected))
+        };
+        cluster.get_or_try_init(connect).await
+    }
+
+    /// Returns why the caller cannot work on the cluster of the objects: it is another one, and the Secret with its kubeconfig may not be
+    /// read. `None` if the caller can, as far as rights in this cluster are concerned.
+    ///
+    /// # Errors
+    /// As [`Context::cluster`], for any other reason.
+    pub async fn why_out_of_reach(&self) -> Result<Option<OperationError>, OperationError> {
+        match self.cluster().await {
+            Ok(_) => Ok(None),
+            Err(error) if error.is_forbidden() && self.is_remote().await? => Ok(Some(error)),
+            Err(error) => Err(error),
         }
     }
 
@@ -111,10 +142,10 @@ impl Context {
         .into())
     }
 
-    /// Whether the objects are in another cluster than the records.
+    /// Whether the objects are in another cluster than the records. That cluster is not connected to.
     ///
     /// # Errors
-    /// As [`Context::cluster`].
+    /// As [`Context::standing`].
     pub async fn is_remote(&self) -> Result<bool, OperationError> {
         Ok(matches!(self.target().await?, ClusterTarget::Remote { .. }))
     }
@@ -127,7 +158,7 @@ impl Context {
         let uid = self.uid().await?.value.clone();
         let secret = match self.target().await? {
             ClusterTarget::Home | ClusterTarget::None { .. } => None,
-            ClusterTarget::Remote { secret, .. } => Some(secret.clone()),
+            ClusterTarget::Remote { location, .. } => Some(location.secret.clone()),
         };
         Ok(uid.map(|kube_system_uid| ClusterIdentity {
             kube_system_uid,
@@ -142,10 +173,10 @@ impl Context {
     /// [`RemoteError::SameCluster`]; those of the request.
     pub(crate) async fn check_not_same_cluster(&self) -> Result<(), OperationError> {
         match self.target().await? {
-            ClusterTarget::Remote { secret, .. } if self.uid().await?.is_home => {
+            ClusterTarget::Remote { location, .. } if self.uid().await?.is_home => {
                 Err(OperationError::Remote(RemoteError::SameCluster {
                     namespace: self.settings.records_namespace().to_owned(),
-                    secret: secret.clone(),
+                    secret: location.secret.clone(),
                 }))
             }
             _ => Ok(()),
@@ -170,11 +201,9 @@ impl Context {
                 NamespaceCluster::NoCluster => Ok(ClusterTarget::None { exists: true }),
                 NamespaceCluster::NoNamespace => Ok(ClusterTarget::None { exists: false }),
                 NamespaceCluster::OtherCluster(location) => {
-                    let home = self.shared_home().await?;
-                    let namespace = self.settings.records_namespace();
                     Ok::<_, OperationError>(ClusterTarget::Remote {
-                        cluster: Arc::new(remote::connect(home, namespace, &location).await?),
-                        secret: location.secret,
+                        location,
+                        cluster: OnceCell::new(),
                     })
                 }
             }

@@ -11,12 +11,17 @@ use super::Context;
 use crate::error::{OperationError, within};
 
 impl Context {
-    /// Returns the version of Kubernetes that entries must fit.
+    /// Returns the version of Kubernetes that entries must fit. It is unknown if a person may not use the kubeconfig of the cluster: then the
+    /// reconciler chooses.
     ///
     /// # Errors
     /// The server cannot be reached, or its version cannot be read.
     pub async fn cluster_facts(&self) -> Result<ClusterVersions, OperationError> {
         let read = || async {
+            // A loop has nobody to whom it could leave the choice.
+            if self.is_run_by_person() && self.why_out_of_reach().await?.is_some() {
+                return Ok(ClusterVersions::default());
+            }
             let version = self.cluster().await?.kubernetes_version().await?;
             let parsed = within(tolerant::parse_kubernetes(&version), || {
                 format!("the server's version {version}")

@@ -7,7 +7,7 @@ use addons_helm::HelmError;
 use addons_plan::crd_safety::BreakageError;
 use addons_plan::planner::{PlanError, RefusalReason};
 use addons_plan::refusal::FailureCause;
-use common::api::conditions::{PROCESS_KILLED, ROLLOUT_FAILED};
+use common::api::conditions::{self, PROCESS_KILLED, ROLLOUT_FAILED};
 use common::values::ValuesError;
 
 use super::{AdoptError, OperationError};
@@ -153,10 +153,13 @@ impl OperationError {
             Self::ValuesFrom(_) | Self::Values(_) => ErrorKind::of_causes("Values"),
             Self::RolloutFailed(_) => ErrorKind::failed(ROLLOUT_FAILED),
             Self::Attempt(AttemptError::Killed { .. }) => ErrorKind::failed(PROCESS_KILLED),
-            Self::Remote(RemoteError::NoSecret { .. }) => ErrorKind::of_causes("KubeconfigMissing"),
-            Self::NotLocal(_) => ErrorKind::new(Usage, "KubeconfigMissing"),
-            Self::Remote(_) => ErrorKind::of_causes("KubeconfigRefused"),
+            Self::Remote(RemoteError::NoSecret { .. }) => {
+                ErrorKind::of_causes(conditions::KUBECONFIG_MISSING)
+            }
+            Self::NotLocal(_) => ErrorKind::new(Usage, conditions::KUBECONFIG_MISSING),
+            Self::Remote(_) => ErrorKind::of_causes(conditions::KUBECONFIG_REFUSED),
             Self::NoAccount(_) => ErrorKind::failed("NoServiceAccount"),
+            Self::NotManaged(_) => ErrorKind::failed("NotManaged"),
             Self::Moved(_) | Self::InGit(_) | Self::Member(_) | Self::NotSynced(_) => {
                 ErrorKind::new(Conflict, PLAN_FAILED)
             }
@@ -223,8 +226,12 @@ impl From<&EngineError> for ErrorKind {
         match error {
             EngineError::Denied { .. } => with("Denied"),
             EngineError::Forbidden { .. } => with("Forbidden"),
-            EngineError::Unreachable { .. } => with("ClusterUnreachable").of_environment(),
-            EngineError::Unauthorized { .. } => with("CredentialsRefused").of_environment(),
+            EngineError::Unreachable { .. } => {
+                with(conditions::CLUSTER_UNREACHABLE).of_environment()
+            }
+            EngineError::Unauthorized { .. } => {
+                with(conditions::CREDENTIALS_REFUSED).of_environment()
+            }
             EngineError::Locked { .. }
             | EngineError::Stale { .. }
             | EngineError::NotInitialised => with(PLAN_FAILED).of_environment(),

@@ -234,6 +234,7 @@ fn source_field(source: &Source) -> &'static str {
         Ok(SourceKind::Helm(_)) => "source.helm with an http(s) repository",
         Ok(SourceKind::Url(_)) => "source.url",
         Ok(SourceKind::Inline(_)) => "source.inline",
+        Ok(SourceKind::Catalogue(_)) => "source.catalogue",
         Err(_) => "source",
     }
 }

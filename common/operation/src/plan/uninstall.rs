@@ -175,15 +175,7 @@ async fn plan_all(
     leave: &Exemptions,
     installed: &[AddonInstallation],
 ) -> Result<Vec<PlannedInstallation>, OperationError> {
-    for record in &records {
-        if record.spec.suspend {
-            return Err(OperationError::Suspended(name_of(record)));
-        }
-        if !removal.force {
-            gitops::check_deletion(record)?;
-        }
-        verdict::check_deletion(resolver.ctx, record, &resolver.facts).await?;
-    }
+    check_each(resolver, &records, removal.force).await?;
     let mut records =
         requirements::order_uninstallations(resolver.ctx, records, &resolver.records, installed)?;
     // The installation of the policies comes first: what they guard can be deleted when they are deleted.
@@ -206,6 +198,43 @@ async fn plan_all(
         .into_iter()
         .map(|(_, planned)| planned)
         .collect())
+}
+
+/// Checks whether records may be deleted, and returns each before those that it requires. `force` includes what Argo CD or Flux applies
+/// from Git.
+///
+/// # Errors
+/// One is suspended; the verdict is a denial; installations that stay require one of them.
+pub(crate) async fn check_removal(
+    resolver: &Resolver<'_>,
+    records: Vec<&AddonInstallation>,
+    force: bool,
+) -> Result<Vec<AddonInstallation>, OperationError> {
+    check_each(resolver, &records, force).await?;
+    let known = &resolver.records;
+    Ok(requirements::order_uninstallations(
+        resolver.ctx,
+        records,
+        known,
+        &[],
+    )?)
+}
+
+async fn check_each(
+    resolver: &Resolver<'_>,
+    records: &[&AddonInstallation],
+    force: bool,
+) -> Result<(), OperationError> {
+    for record in records {
+        if record.spec.suspend {
+            return Err(OperationError::Suspended(name_of(record)));
+        }
+        if !force {
+            gitops::check_deletion(record)?;
+        }
+        verdict::check_deletion(resolver.ctx, record, &resolver.facts).await?;
+    }
+    Ok(())
 }
 
 /// Whether an installation has recorded a definition or a namespace.

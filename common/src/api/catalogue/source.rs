@@ -25,6 +25,9 @@ pub struct Source {
     /// A manifest in the catalogue itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline: Option<InlineSource>,
+    /// The catalogue that has the content. Only in a copy for the namespace of a cluster, which lists what fits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalogue: Option<CatalogueSource>,
 }
 
 /// The kind of a [`Source`], with its data.
@@ -40,6 +43,8 @@ pub enum SourceKind<'a> {
     Url(&'a UrlSource),
     /// A manifest in the catalogue itself.
     Inline(&'a InlineSource),
+    /// Another catalogue has the content.
+    Catalogue(&'a CatalogueSource),
 }
 
 /// A source with none or several of the kinds.
@@ -60,13 +65,15 @@ impl Source {
             helm,
             url,
             inline,
+            catalogue,
         } = self;
-        match (git, docker, helm, url, inline) {
-            (Some(git), None, None, None, None) => Ok(SourceKind::Git(git)),
-            (None, Some(docker), None, None, None) => Ok(SourceKind::Docker(docker)),
-            (None, None, Some(helm), None, None) => Ok(SourceKind::Helm(helm)),
-            (None, None, None, Some(url), None) => Ok(SourceKind::Url(url)),
-            (None, None, None, None, Some(inline)) => Ok(SourceKind::Inline(inline)),
+        match (git, docker, helm, url, inline, catalogue) {
+            (Some(git), None, None, None, None, None) => Ok(SourceKind::Git(git)),
+            (None, Some(docker), None, None, None, None) => Ok(SourceKind::Docker(docker)),
+            (None, None, Some(helm), None, None, None) => Ok(SourceKind::Helm(helm)),
+            (None, None, None, Some(url), None, None) => Ok(SourceKind::Url(url)),
+            (None, None, None, None, Some(inline), None) => Ok(SourceKind::Inline(inline)),
+            (None, None, None, None, None, Some(of)) => Ok(SourceKind::Catalogue(of)),
             _ => Err(NotOneKind),
         }
     }
@@ -81,7 +88,7 @@ impl<'a> SourceKind<'a> {
             Self::Docker(docker) => docker.auth.as_ref(),
             Self::Helm(helm) => helm.auth.as_ref(),
             Self::Url(url) => url.auth.as_ref(),
-            Self::Inline(_) => None,
+            Self::Inline(_) | Self::Catalogue(_) => None,
         }
     }
 }
@@ -177,6 +184,17 @@ pub struct InlineSource {
     pub manifest: String,
 }
 
+/// A catalogue that has the content of a version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CatalogueSource {
+    /// Its namespace.
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: String,
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
 /// Credentials, by reference (semantics 16.2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -215,6 +233,10 @@ mod tests {
             ),
             (json!({"url": {"manifest": "m.yaml"}}), Ok(None)),
             (json!({"inline": inline}), Ok(None)),
+            (
+                json!({"catalogue": {"namespace": "n", "name": "c"}}),
+                Ok(None),
+            ),
             (json!({}), Err(NotOneKind)),
             (json!({"git": git, "inline": inline}), Err(NotOneKind)),
         ] {

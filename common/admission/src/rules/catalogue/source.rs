@@ -90,6 +90,9 @@ fn find_wrong_fields(source: &Source, place: &str) -> Vec<(&'static str, String)
             wrong.extend(why.map(|why| ("url.manifest", why)));
         }
         SourceKind::Inline(_) => {}
+        SourceKind::Catalogue(of) => {
+            wrong.extend(check_present(&of.name).map(|why| ("catalogue.name", why)));
+        }
     }
     if let Some(why) = kind
         .auth()
@@ -99,7 +102,9 @@ fn find_wrong_fields(source: &Source, place: &str) -> Vec<(&'static str, String)
             SourceKind::Git(_) => "git.auth.secretRef.name",
             SourceKind::Docker(_) => "docker.auth.secretRef.name",
             SourceKind::Helm(_) => "helm.auth.secretRef.name",
-            SourceKind::Url(_) | SourceKind::Inline(_) => "url.auth.secretRef.name",
+            SourceKind::Url(_) | SourceKind::Inline(_) | SourceKind::Catalogue(_) => {
+                "url.auth.secretRef.name"
+            }
         };
         wrong.push((field, why));
     }
@@ -200,7 +205,7 @@ fn unencrypted_field(source: &Source) -> Option<&'static str> {
         }
         SourceKind::Helm(helm) => ("helm.url", is_unencrypted(&helm.url)),
         SourceKind::Url(url) => ("url.manifest", is_unencrypted(&url.manifest)),
-        SourceKind::Inline(_) => return None,
+        SourceKind::Inline(_) | SourceKind::Catalogue(_) => return None,
     };
     is_clear.then_some(field)
 }

@@ -60,6 +60,8 @@ pub(super) async fn find_flaws(
         SourceKind::Helm(_) => ("source.helm", None),
         SourceKind::Url(url) => ("source.url.manifest", Some(url.manifest.as_str())),
         SourceKind::Inline(_) => ("source.inline.manifest", Some(INLINE)),
+        // A rule reports it.
+        SourceKind::Catalogue(_) => return Vec::new(),
     };
     let flaw = |message| Flaw {
         field: field.to_owned(),
