@@ -7,6 +7,7 @@ pub mod channel;
 mod chosen;
 pub mod completion;
 pub mod core;
+mod delegated;
 pub mod diff;
 pub mod doctor;
 pub mod export;

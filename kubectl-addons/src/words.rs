@@ -4,6 +4,7 @@ pub mod adoption;
 pub mod airgap;
 mod conflict;
 pub mod core;
+pub mod delegated;
 pub mod doctor;
 pub mod dry_run;
 pub mod ending;

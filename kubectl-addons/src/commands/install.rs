@@ -6,6 +6,7 @@ use addons_operation::{Choices, Intent, Resolver};
 use anyhow::Result;
 
 use crate::cli::operation::{DeleteArgs, InstallArgs};
+use crate::commands::delegated;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices, prompt};
@@ -21,6 +22,10 @@ pub async fn run(session: &Session, args: &InstallArgs) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), choices::parse_offer(&source)).await?;
     let yes = args.change.run.yes;
     let resolution = prompt::resolve_with_prompt(&resolver, &Intent::Install(new), yes).await?;
+    if let Some(why) = delegated::find_unavailable(session).await? {
+        let change = &args.change;
+        return delegated::write(session, resolution, &why, &change.run, change.dry_run).await;
+    }
     let choices = Choices {
         wait_for_types: args.change.wait_for_types(),
         ..choices::parse_choices(args.change.accept, DeleteArgs::default(), &args.differences)

@@ -6,8 +6,9 @@ mod newer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use addons_operation::{Records, health, name_of};
-use addons_plan::standing::StandingState;
+use addons_operation::health::ClusterTroubles;
+use addons_operation::{Offer, Records, health, name_of};
+use addons_plan::standing::{StandingState, UnseenCluster};
 use anyhow::Result;
 use brief::one_line;
 use common::api::installation::AddonInstallation;
@@ -159,7 +160,7 @@ pub(crate) async fn list_installations(
         has_others: rows.len() < records.len(),
         rows,
         elsewhere,
-        is_checked: newer.unread.is_empty(),
+        is_checked: newer.unread.is_empty() && !newer.is_lost,
     })
 }
 
@@ -228,31 +229,37 @@ async fn installation_rows(
     if records.is_empty() {
         return Ok(Vec::new());
     }
-    let cluster = session.cluster().await?;
+    let ctx = session.ctx();
     let all: Vec<&AddonInstallation> = records.iter().collect();
-    let troubles = health::find_troubles(cluster, &all, by_namespace).await?;
-    let offered = health::read_offered(session.ctx()).await?;
-    if offered.is_none() {
-        let system = &session.global().system_namespace;
-        output::note(&format!(
-            "you may not list addoncatalogues in namespace {system}: newer versions are not shown"
-        ));
-    }
-    let catalogue = match &offered {
-        Some(offered) => Arc::clone(&offered.entries),
+    let ClusterTroubles { troubles, unseen } =
+        health::read_troubles(ctx, &all, by_namespace).await?;
+    let offered = health::read_offered(ctx).await?;
+    let catalogue = match ctx.readable_catalogues().await? {
+        Some(_) => ctx.catalogue(&Offer::Catalogues).await?,
         None => Arc::default(),
     };
+    report_unread(
+        session,
+        unseen.as_ref(),
+        offered.is_none() && catalogue.entries.is_empty(),
+    );
     chosen::warn_of_unread(&catalogue);
-    let facts = session.fit_for(&catalogue, None, None).await?;
-    let now = cluster.now();
+    // What fits a cluster that is lost is not known.
+    newer.is_lost = matches!(unseen, Some(UnseenCluster::Lost(_)));
+    let facts = match newer.is_lost {
+        true => None,
+        false => Some(session.fit_for(&catalogue, None, None).await?),
+    };
+    let now = ctx.home().await?.now();
     let mut rows = Vec::new();
     for record in records {
         let name = name_of(record);
         let reference = &record.spec.addon_ref;
         let installed = record.installed().cloned().unwrap_or_default();
-        let newer = newer
-            .find_newer(session, record, &catalogue, &facts)
-            .await?;
+        let newer = match &facts {
+            Some(facts) => newer.find_newer(session, record, &catalogue, facts).await?,
+            None => None,
+        };
         let created = record
             .metadata
             .creation_timestamp
@@ -286,6 +293,25 @@ async fn installation_rows(
     }
     rows.sort_by(|a, b| (&a.name, &a.namespace).cmp(&(&b.name, &b.namespace)));
     Ok(rows)
+}
+
+/// Says once what is not known because the cluster or the catalogues were not read.
+fn report_unread(session: &Session, unseen: Option<&UnseenCluster>, has_no_catalogues: bool) {
+    let namespace = session.ctx().settings().records_namespace();
+    match unseen {
+        Some(UnseenCluster::NotAllowed) => {
+            output::note(&words::delegated::explain_recorded(namespace));
+        }
+        Some(UnseenCluster::Lost(why)) => {
+            let why = format!("the cluster of {namespace} is not read: {why}");
+            output::warn(&why);
+        }
+        None => {}
+    }
+    if has_no_catalogues {
+        let system = &session.global().system_namespace;
+        output::note(&words::delegated::explain_no_catalogues(system));
+    }
 }
 
 /// Renders the table. With `namespaces`, the namespace is the first column, as kubectl prints it.

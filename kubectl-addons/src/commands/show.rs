@@ -20,9 +20,9 @@ use crate::cli::reading::ShowArgs;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
-use addons_operation::VersionedName;
 use addons_operation::render::{self, Rendered};
 use addons_operation::resolve::choose::choose;
+use addons_operation::{VersionedName, delegate};
 
 /// An add-on as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
@@ -127,7 +127,12 @@ pub async fn run(session: &Session, args: &ShowArgs) -> Result<Exit> {
         return documents::print_document(session, args, &entry).await;
     }
     let selection = select(catalogue, &request, &facts, session.rules());
+    let unavailable = delegate::find_unavailable(session.ctx()).await?;
     let fetched = match &selection.chosen {
+        Some(_) if unavailable.is_some() => {
+            output::note("its objects are not shown: you may not read what they are made from");
+            None
+        }
         Some(entry) => {
             Some(render::render_entry(session.ctx(), entry, args.fit.k8s.as_deref()).await)
         }

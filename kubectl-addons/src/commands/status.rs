@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use addons_plan::found::list_open_releases;
 use addons_plan::standing::object::ObjectHealth;
-use addons_plan::standing::{OfferedCatalogues, StandingState};
+use addons_plan::standing::{OfferedCatalogues, StandingState, UnseenCluster};
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::foreign::ForeignText;
@@ -24,6 +24,7 @@ use crate::exit::{Exit, UsageError};
 use crate::failure;
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
+use crate::words::delegated;
 use crate::words::hint;
 use crate::words::plan::version_label;
 use addons_helm;
@@ -63,6 +64,8 @@ pub(crate) struct ObservedInstallation {
     record: AddonInstallation,
     state: InstallationState,
     objects: Vec<ObjectHealth>,
+    /// Why its cluster was not read.
+    unseen: Option<UnseenCluster>,
     helm: Option<String>,
 }
 
@@ -79,6 +82,12 @@ pub async fn run(session: &Session, args: &StatusArgs) -> Result<Exit> {
     }
     let exit = async {
         let all = read(session, args).await?;
+        let is_recorded =
+            |one: &ObservedInstallation| one.unseen == Some(UnseenCluster::NotAllowed);
+        if all.iter().any(is_recorded) {
+            let namespace = session.ctx().settings().records_namespace();
+            output::note(&delegated::explain_recorded(namespace));
+        }
         match listing {
             Some(listing) => show(args, listing, &all)?,
             None => {
@@ -261,16 +270,18 @@ async fn read_installation(
     record: &AddonInstallation,
     offered: Option<&OfferedCatalogues<'_>>,
 ) -> Result<ObservedInstallation> {
-    let health = health::object_health(ctx.cluster().await?, record).await?;
+    let health = health::read_health(ctx, record).await?;
     let state = health::installation_state(ctx, record, &health, offered).await?;
+    let is_seen = health.unseen.is_none();
     let helm = match record.status.as_ref().and_then(release::recorded_release) {
-        Some(named) => Some(describe_helm(release::status(ctx, named).await?, named)),
-        None => None,
+        Some(named) if is_seen => Some(describe_helm(release::status(ctx, named).await?, named)),
+        _ => None,
     };
     Ok(ObservedInstallation {
         record: record.clone(),
         state,
         objects: health.objects,
+        unseen: health.unseen,
         helm,
     })
 }

@@ -1,10 +1,12 @@
 //! `uninstall NAME…`, and `uninstall --all`.
 
+use addons_operation::delegate::Unavailable;
 use addons_operation::plan::{UninstallRequest, plan_uninstall};
 use addons_operation::{Offer, Resolver};
 use anyhow::Result;
 
 use crate::cli::operation::{DryRunMode, UninstallArgs};
+use crate::commands::delegated;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, output};
@@ -15,6 +17,15 @@ use crate::{change, output};
 /// Nothing was written.
 pub async fn run(session: &Session, args: &UninstallArgs) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
+    let is_plain = !args.all && !args.keep && args.delete.kinds().is_empty();
+    if let Some(why) = session.ctx().why_out_of_reach().await? {
+        if !is_plain {
+            return Err(why.into());
+        }
+        let why = Unavailable::Cluster(Box::new(why));
+        let (run, names) = (&args.run, &args.names);
+        return delegated::delete(session, &resolver, names, &why, run, args.dry_run).await;
+    }
     let removal = UninstallRequest {
         names: args.names.clone(),
         all: args.all,

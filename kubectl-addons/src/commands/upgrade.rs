@@ -4,6 +4,7 @@ use addons_operation::{Choices, Edits, Intent, Resolver, VersionedName};
 use anyhow::Result;
 
 use crate::cli::operation::UpgradeArgs;
+use crate::commands::delegated;
 use crate::exit::{Exit, UsageError};
 use crate::session::Session;
 use crate::{again, change, choices, partial, prompt};
@@ -45,6 +46,10 @@ async fn upgrade(session: &Session, args: &UpgradeArgs) -> Result<Exit> {
     };
     let resolver = Resolver::new(session.ctx(), choices::parse_offer(&args.source)).await?;
     let resolution = prompt::resolve_with_prompt(&resolver, &intent, args.change.run.yes).await?;
+    if let Some(why) = delegated::find_unavailable(session).await? {
+        let change = &args.change;
+        return delegated::write(session, resolution, &why, &change.run, change.dry_run).await;
+    }
     let choices = Choices {
         repair: args.due.repair,
         allow_downgrade: args.due.allow_downgrade,

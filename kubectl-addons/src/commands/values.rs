@@ -109,6 +109,9 @@ async fn read_values(session: &Session, record: &AddonInstallation) -> Result<Re
             let mut layers = Layers::for_installation(&entry, record);
             form.clone_from(&entry.version.template.form_spec);
             match package_values(session, record, &entry).await {
+                _ if entry.version.source.catalogue.is_some() => output::note(
+                    "the package's own values are left out: you may not read its catalogue",
+                ),
                 Ok(values) => layers.package = values,
                 Err(error) => unread.push(error.context("the package's own values are left out")),
             }

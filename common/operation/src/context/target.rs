@@ -99,6 +99,10 @@ impl Context {
     /// # Errors
     /// As [`Context::cluster`], for any other reason.
     pub async fn why_out_of_reach(&self) -> Result<Option<OperationError>, OperationError> {
+        // The cluster of the records is not connected to for this.
+        if self.settings.namespace.is_none() {
+            return Ok(None);
+        }
         match self.cluster().await {
             Ok(_) => Ok(None),
             Err(error) if error.is_forbidden() && self.is_remote().await? => Ok(Some(error)),

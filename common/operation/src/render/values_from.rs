@@ -42,7 +42,8 @@ pub async fn read_secrets(
     ctx: &Context,
     record: &AddonInstallation,
 ) -> Result<SecretValues, OperationError> {
-    let cluster = ctx.cluster().await?;
+    // Secrets are beside the record.
+    let cluster = ctx.home().await?;
     let installation = name_of(record);
     let is_of_system = installation.namespace == ctx.settings().system_namespace;
     let references: Vec<&SecretKeyRef> = record

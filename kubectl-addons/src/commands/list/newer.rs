@@ -16,6 +16,8 @@ pub(super) struct NewerVersions {
     reads_indexes: bool,
     /// The installations whose index cannot be read: `kubectl-addons/web: …`.
     pub unread: Vec<String>,
+    /// Whether the cluster of the installations cannot be reached: what fits it is not known.
+    pub is_lost: bool,
 }
 
 impl NewerVersions {
@@ -23,6 +25,7 @@ impl NewerVersions {
         Self {
             reads_indexes,
             unread: Vec::new(),
+            is_lost: false,
         }
     }
 

@@ -55,7 +55,11 @@ async fn follow_changes(
     listing: Listing,
     last: &Cell<Exit>,
 ) -> Result<Exit> {
-    let cluster = session.cluster().await?;
+    // Objects of a cluster that cannot be used are not watched: their reconciler changes the records.
+    let cluster = match session.ctx().why_out_of_reach().await? {
+        Some(_) => session.ctx().home().await?,
+        None => session.cluster().await?,
+    };
     let (due, owners) = (Notify::new(), RefCell::new(BTreeSet::new()));
     let (found, kinds) = unbounded_channel();
     let looking = async {
@@ -71,7 +75,8 @@ async fn follow_changes(
                     .map(|one| health::owner_of(&one.record))
                     .collect(),
             );
-            for object in all.iter().flat_map(|one| &one.objects) {
+            let seen = all.iter().filter(|one| one.unseen.is_none());
+            for object in seen.flat_map(|one| &one.objects) {
                 // The receiver lives as long as this future.
                 let _ = found.send((object.key.group.clone(), object.key.kind.clone()));
             }
