@@ -6,6 +6,7 @@ mod looped;
 mod owners;
 mod rights;
 mod sites;
+mod tenants;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -19,7 +19,7 @@ pub mod rollout;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use document::{CoreAddon, CoreDocument, CoreRule};
+pub use document::{CoreAddon, CoreDocument, CoreRule, ListedAddon};
 pub use expression::ExpressionError;
 pub use profile::Profile;
 
@@ -143,7 +143,8 @@ pub struct CoreAddonDecision {
 pub struct CoreSet {
     /// Each add-on, with all sources that list it.
     pub addons: BTreeMap<String, (CoreAddon, Vec<CoreAddonSource>)>,
-    /// The names of installations whose add-ons are in rules with conditions that do not hold for this cluster.
+    /// The names of installations whose add-ons are in rules with conditions that do not hold for this cluster, or in the list for other
+    /// clusters.
     pub unmet: BTreeSet<String>,
 }
 
@@ -160,11 +161,11 @@ pub fn decide(document: &CoreDocument, profile: &Profile) -> Vec<CoreAddonDecisi
             holds: holds.clone(),
         }));
     }
-    decisions.extend(document.custom.iter().map(|addon| CoreAddonDecision {
-        addon: addon.clone(),
+    decisions.extend(document.custom.iter().map(|listed| CoreAddonDecision {
+        addon: listed.addon.clone(),
         source: CoreAddonSource::Custom,
         when: None,
-        holds: Ok(true),
+        holds: Ok(listed.is_for(profile)),
     }));
     decisions
 }

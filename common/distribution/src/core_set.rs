@@ -104,9 +104,10 @@ impl ClusterCore {
     ) -> Result<Self, OperationError> {
         let namespace = facts.settings().records_namespace();
         let stated = template_facts::read_stated(facts.home().await?, namespace).await?;
+        let is_home = *namespace == facts.settings().system_namespace;
         let profile = |known: &TemplateFacts| {
             let data = template_data(known, &stated, &json!({}));
-            Profile::from_template_data(namespace, labels.clone(), &data)
+            Profile::from_template_data(namespace, labels.clone(), is_home, &data)
         };
         let known = TemplateFacts {
             version: kubernetes_version(facts).await?,

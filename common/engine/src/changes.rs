@@ -70,9 +70,13 @@ pub struct ChangedObject {
     pub is_released: bool,
 }
 
-/// Reports changes of installations, and never ends.
-pub async fn watch_installations(cluster: &Cluster, see: impl FnMut(ObservedChange)) {
-    watch_repeatedly(cluster, &record::collection(None), see).await;
+/// Reports changes of installations, in one namespace or in all, and never ends.
+pub async fn watch_installations(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    see: impl FnMut(ObservedChange),
+) {
+    watch_repeatedly(cluster, &record::collection(namespace), see).await;
 }
 
 /// Reports changes of the catalogues of a namespace, and never ends.

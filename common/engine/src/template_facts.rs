@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use addons_render::facts::{FactOverlays, ObservedObjects, SecretOverlay, TemplateFacts};
 use common::api::names::TEMPLATE_DATA;
@@ -23,6 +23,10 @@ use super::request::{ApiCall, JSON};
 
 /// Number of nodes that are read for their provider: nodes are large, and nearly always have the same provider.
 const NODES: &str = "10";
+/// The API version of KKP's clusters.
+const CLUSTERS_KKP: &str = "kubermatic.k8c.io/v1";
+/// The beginning of the namespaces of KKP's clusters.
+const PREFIX_KKP: &str = "cluster-";
 /// Keys of an overlay; the later one wins.
 const KEYS: [&str; 2] = ["data.yaml", "data.json"];
 
@@ -136,17 +140,61 @@ pub async fn read_overlays(
     })
 }
 
-/// Reads the content of the ConfigMap alone: statements about a cluster that are visible to anyone who may list its core add-ons.
+/// Reads what is stated about a cluster for its core set: the content of the ConfigMap, and below it what the Cluster object of KKP says.
 ///
 /// # Errors
 /// As [`read_overlays`].
 pub async fn read_stated(cluster: &Cluster, namespace: &str) -> Result<FactOverlays, OverlayError> {
     let config_maps = Collection::from_names("v1", "ConfigMap", "configmaps", Some(namespace));
     let found = read_overlay(cluster.home(), &config_maps, |text| Some(text.into())).await?;
+    let mut stated = read_kkp_facts(cluster.home(), namespace).await?;
+    if let Some((document, _)) = found {
+        json_patch::merge(stated.get_or_insert_default(), &document);
+    }
     Ok(FactOverlays {
-        config_map: found.map(|(document, _)| document),
+        config_map: stated,
         secret: None,
     })
+}
+
+/// Reads the facts in the Cluster object of KKP whose namespace this is (`cluster-NAME`), in the shape of an overlay. `None` if it is none,
+/// or if the object may not be read. Its version is the one that the cluster is to have: the one that it has is read from it.
+async fn read_kkp_facts(cluster: &Cluster, namespace: &str) -> Result<Option<Value>, EngineError> {
+    let Some(name) = namespace.strip_prefix(PREFIX_KKP) else {
+        return Ok(None);
+    };
+    let clusters = Collection::from_names(CLUSTERS_KKP, "Cluster", "clusters", None);
+    let call = ApiCall::get(&clusters, name, JSON).with_own_rights();
+    let found = cluster.send::<Value>(call).await;
+    let found = or_unknown(found.map(|answer| answer.object))?;
+    Ok(kkp_facts(name, &found))
+}
+
+/// Returns the facts in a Cluster object of KKP; `None` if it has none.
+fn kkp_facts(name: &str, cluster: &Value) -> Option<Value> {
+    let mut facts = Map::new();
+    for (field, pointer) in [
+        ("HumanReadableName", "/spec/humanReadableName"),
+        ("CloudProviderName", "/spec/cloud/providerName"),
+        ("CNIPlugin", "/spec/cniPlugin"),
+    ] {
+        let fact = match cluster.pointer(pointer) {
+            Some(Value::Object(plugin)) => {
+                let known = [("Type", "type"), ("Version", "version")];
+                let known = known.map(|(to, from)| (to.to_owned(), plugin.get(from).cloned()));
+                let known = known.into_iter().filter_map(|(to, it)| Some((to, it?)));
+                Value::Object(known.collect())
+            }
+            Some(text) if text.as_str().is_some_and(|text| !text.is_empty()) => text.clone(),
+            _ => continue,
+        };
+        facts.insert(field.to_owned(), fact);
+    }
+    if facts.is_empty() {
+        return None;
+    }
+    facts.insert("Name".to_owned(), name.into());
+    Some(json!({"Cluster": facts}))
 }
 
 /// Reads the content and metadata of one object; `None` if it does not exist or has none of the keys.
@@ -224,8 +272,6 @@ fn or_unknown<T: Default>(answer: Result<T, EngineError>) -> Result<T, EngineErr
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::fake::{FakeReply, cluster};
     use super::*;
 
@@ -294,6 +340,42 @@ mod tests {
             ]
         );
         read
+    }
+
+    #[tokio::test]
+    async fn the_cluster_object_of_kkp_states_facts() {
+        let object = json!({"metadata": {"name": "abc"}, "spec": {
+            "humanReadableName": "shop", "version": "1.36.3", "cloud": {"providerName": "aws", "dc": "eu"},
+            "cniPlugin": {"type": "canal", "version": "v3.28"}}});
+        let overlay = json!({"data": {"data.yaml": "Cluster: {CNIPlugin: {Type: cilium}}"}});
+        let (cluster, asked) = cluster(vec![ok(overlay), ok(object)]);
+        let stated = read_stated(&cluster, "cluster-abc").await.unwrap();
+        // What an administrator writes beside the records takes precedence.
+        let expected = json!({"Cluster": {
+            "Name": "abc", "HumanReadableName": "shop", "CloudProviderName": "aws",
+            "CNIPlugin": {"Type": "cilium", "Version": "v3.28"},
+        }});
+        assert_eq!(stated.config_map, Some(expected));
+        assert_eq!(
+            asked.lines(),
+            [
+                "GET /api/v1/namespaces/cluster-abc/configmaps/addon-template-data",
+                "GET /apis/kubermatic.k8c.io/v1/clusters/abc",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn without_kkp_nothing_is_stated() {
+        for reply in [forbidden(), refusal(404, "the server could not find it")] {
+            let (cluster, _) = cluster(vec![refusal(404, "x not found"), reply]);
+            let stated = read_stated(&cluster, "cluster-abc").await.unwrap();
+            assert_eq!(stated, FactOverlays::default());
+        }
+        let (cluster, asked) = cluster(vec![refusal(404, "x not found")]);
+        let stated = read_stated(&cluster, "shop").await.unwrap();
+        assert_eq!(stated, FactOverlays::default());
+        assert_eq!(asked.lines().len(), 1);
     }
 
     #[tokio::test]

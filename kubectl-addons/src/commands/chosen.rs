@@ -11,7 +11,7 @@ use common::catalogue::{Catalogue, CatalogueEntry};
 use crate::cli::operation::SourceArgs;
 use crate::cli::reading::FitArgs;
 use crate::session::Session;
-use crate::words::hint;
+use crate::words::{delegated, hint};
 use crate::{choices, output};
 use addons_operation::resolve::choose::{ChooseError, choose};
 use addons_operation::resolve::origin::catalogue_of;
@@ -136,12 +136,19 @@ pub(super) async fn fit_facts(
 ) -> Result<ClusterVersions> {
     let (k8s, kkp) = (fit.k8s.as_deref(), fit.kkp.as_deref());
     let facts = session.fit_for(catalogue, k8s, kkp).await;
-    match fit.k8s {
-        Some(_) => facts,
-        None => facts.context(
-            "cannot determine which versions fit; without a cluster, pass a version with --k8s",
-        ),
+    if fit.k8s.is_some() {
+        return facts;
     }
+    let facts = facts.context(
+        "cannot determine which versions fit; without a cluster, pass a version with --k8s",
+    )?;
+    // A copy lists only what fits.
+    let mut sources = catalogue.versions().map(|version| &version.source);
+    if facts.kubernetes.is_none() && sources.any(|source| source.catalogue.is_none()) {
+        let namespace = session.ctx().settings().records_namespace();
+        output::note(&delegated::explain_unknown_fit(namespace));
+    }
+    Ok(facts)
 }
 
 /// Warns about catalogues by reference whose file cannot be read, because their add-ons are missing in the output.

@@ -33,6 +33,13 @@ pub fn explain_recorded(namespace: &str) -> String {
     )
 }
 
+/// Says that versions are listed whether they fit or not.
+pub fn explain_unknown_fit(namespace: &str) -> String {
+    format!(
+        "you may not read the kubeconfig of the cluster of {namespace}: which versions fit it is not known ({PAGE})"
+    )
+}
+
 /// Says that nothing is known about newer versions.
 pub fn explain_no_catalogues(system: &str) -> String {
     format!(

@@ -1,6 +1,6 @@
 //! Reads the ConfigMaps `core-addon-rules` and `custom-core-addons`. This is strict: an unknown field is an error.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::rollout::{self, CoreRollout};
-use super::{UnknownCoreSet, expression};
+use super::{Profile, UnknownCoreSet, expression};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
 use common::manifest::yaml::{YamlOptions, documents};
 
@@ -33,7 +33,29 @@ pub struct CoreDocument {
     /// The rules.
     pub rules: Vec<CoreRule>,
     /// The list of the cluster's administrators.
-    pub custom: Vec<CoreAddon>,
+    pub custom: Vec<ListedAddon>,
+}
+
+/// An add-on of the list, and the clusters that it is for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListedAddon {
+    /// The add-on.
+    pub addon: CoreAddon,
+    /// The labels that the namespaces of its clusters have; `None` = it is for every cluster but the one with the list.
+    pub clusters: Option<BTreeMap<String, String>>,
+}
+
+impl ListedAddon {
+    /// Whether the add-on is for a cluster.
+    #[must_use]
+    pub fn is_for(&self, profile: &Profile) -> bool {
+        match &self.clusters {
+            None => !profile.is_home,
+            Some(labels) => labels
+                .iter()
+                .all(|(key, value)| profile.labels.get(key) == Some(value)),
+        }
+    }
 }
 
 /// A rule: add-ons for all clusters in which a condition holds.
@@ -159,14 +181,29 @@ impl CoreDocument {
 ///
 /// # Errors
 /// As [`CoreDocument::read`].
-pub fn read_addons(text: Option<&str>) -> Result<Vec<CoreAddon>, UnknownCoreSet> {
+pub fn read_addons(text: Option<&str>) -> Result<Vec<ListedAddon>, UnknownCoreSet> {
     let key = DocumentKey {
         config_map: CUSTOM_CORE_ADDONS,
         key: KEY_ADDONS,
     };
-    let addons: Vec<CoreAddon> = key.read_list(text)?;
-    key.check_names(&addons, "")?;
-    Ok(addons)
+    let mut listed = Vec::new();
+    for (index, mut element) in key.read_list::<Value>(text)?.into_iter().enumerate() {
+        let clusters = element.as_object_mut().and_then(|it| it.remove("clusters"));
+        let malformed =
+            |field: &str, problem: String| key.malformed(format!("[{index}]{field}"), problem);
+        let clusters: Option<BTreeMap<String, String>> = serde_json::from_value(clusters.into())
+            .map_err(|error| malformed(".clusters", error.to_string()))?;
+        if clusters.as_ref().is_some_and(BTreeMap::is_empty) {
+            let problem =
+                "it is empty; name labels of namespaces, or leave it out for every other cluster";
+            return Err(malformed(".clusters", problem.to_owned()));
+        }
+        let addon: CoreAddon =
+            serde_json::from_value(element).map_err(|error| malformed("", error.to_string()))?;
+        listed.push(ListedAddon { addon, clusters });
+    }
+    key.check_names(listed.iter().map(|it| &it.addon), "")?;
+    Ok(listed)
 }
 
 /// Reads the rules.
@@ -185,7 +222,7 @@ pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, UnknownCoreSet> {
             let problem = format!("{:?} is not a name of one rule alone", rule.name);
             return Err(key.malformed(format!("[{index}].name"), problem));
         }
-        key.check_names(&rule.addons, &format!("[{index}].addons"))?;
+        key.check_names(rule.addons.iter(), &format!("[{index}].addons"))?;
         let more = expression::check(&rule.when).map_err(|problem| UnknownCoreSet::Condition {
             rule: rule.name.clone(),
             problem,
@@ -266,9 +303,13 @@ impl DocumentKey {
     }
 
     /// Checks that each add-on has a name and is listed only once.
-    fn check_names(&self, addons: &[CoreAddon], path: &str) -> Result<(), UnknownCoreSet> {
+    fn check_names<'a>(
+        &self,
+        addons: impl Iterator<Item = &'a CoreAddon>,
+        path: &str,
+    ) -> Result<(), UnknownCoreSet> {
         let mut names = BTreeSet::new();
-        for (index, addon) in addons.iter().enumerate() {
+        for (index, addon) in addons.enumerate() {
             let problem = if addon.name.is_empty() {
                 "it is empty".to_owned()
             } else if !names.insert(installation_name(&addon.name)) {

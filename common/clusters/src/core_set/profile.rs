@@ -20,6 +20,8 @@ pub const VARIABLES: [(&str, &str); 6] = [
 /// The facts of a cluster. The variable of an unknown fact (`None`) does not exist, so a condition that needs it has no result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
+    /// Whether it is the cluster with the rules and the list.
+    pub is_home: bool,
     /// `namespace`.
     pub namespace: String,
     /// `labels`.
@@ -40,6 +42,7 @@ impl Profile {
     pub fn from_template_data(
         namespace: &str,
         labels: BTreeMap<String, String>,
+        is_home: bool,
         data: &Value,
     ) -> Self {
         let known = |pointer: &str| {
@@ -47,6 +50,7 @@ impl Profile {
             (!text.is_empty()).then(|| text.to_owned())
         };
         Self {
+            is_home,
             namespace: namespace.to_owned(),
             labels,
             version: known("/Cluster/Version"),
@@ -61,6 +65,7 @@ impl Profile {
     pub fn sample() -> Self {
         let some = |text: &str| Some(text.to_owned());
         Self {
+            is_home: false,
             namespace: "sample".to_owned(),
             labels: BTreeMap::new(),
             version: some("1.36.3"),

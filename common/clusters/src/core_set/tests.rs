@@ -371,3 +371,38 @@ fn the_waves_of_a_change_are_read_strictly() {
         assert!(error.contains(problem), "{text}: {error}");
     }
 }
+
+#[test]
+fn the_list_is_for_the_clusters_that_it_means() {
+    let list = r#"
+- {name: every}
+- {name: prod, clusters: {env: prod}}
+- {name: here, clusters: {kubernetes.io/metadata.name: kubectl-addons}}
+"#;
+    let document = CoreDocument::read(Some("[]"), Some(list)).unwrap();
+    let home = ("kubernetes.io/metadata.name", "kubectl-addons");
+    for (is_home, label, expected) in [
+        (false, ("env", "prod"), &["every", "prod"][..]),
+        (false, ("env", "lab"), &["every"]),
+        // Of the cluster with the list, only what names it.
+        (true, home, &["here"]),
+    ] {
+        let profile = Profile {
+            is_home,
+            labels: [(label.0.to_owned(), label.1.to_owned())].into(),
+            ..Profile::sample()
+        };
+        let set = CoreSet::from_decisions(&decide(&document, &profile)).unwrap();
+        assert_eq!(names(&set), expected, "{label:?}");
+        // What is listed for others is not released by itself where it was installed before.
+        assert_eq!(set.unmet.contains("every"), is_home);
+    }
+    for (list, problem) in [
+        ("[{name: a, clusters: {}}]", "[0].clusters: it is empty"),
+        ("[{name: a, clusters: prod}]", "[0].clusters: invalid type"),
+        ("[{name: a, cluster: {}}]", "[0]: unknown field `cluster`"),
+    ] {
+        let error = CoreDocument::read(Some("[]"), Some(list)).unwrap_err();
+        assert!(error.to_string().contains(problem), "{error}");
+    }
+}

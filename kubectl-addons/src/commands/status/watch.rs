@@ -60,6 +60,7 @@ async fn follow_changes(
         Some(_) => session.ctx().home().await?,
         None => session.cluster().await?,
     };
+    let namespace = session.global().namespace.as_deref();
     let (due, owners) = (Notify::new(), RefCell::new(BTreeSet::new()));
     let (found, kinds) = unbounded_channel();
     let looking = async {
@@ -91,20 +92,22 @@ async fn follow_changes(
     // Poll both together: requests of a watch that is not polled would keep those of a read waiting, because they share one limit.
     tokio::select! {
         ended = looking => ended,
-        never = watch_objects(cluster, kinds, &due, &see) => match never {},
+        never = watch_objects(cluster, namespace, kinds, &due, &see) => match never {},
     }
 }
 
-/// Watches the installations, and the objects of every received kind.
+/// Watches the installations of a namespace or of all, and the objects of every received kind.
 async fn watch_objects(
     cluster: &Cluster,
+    namespace: Option<&str>,
     mut kinds: UnboundedReceiver<(String, String)>,
     due: &Notify,
     see: &impl Fn(ObservedChange),
 ) -> Infallible {
     let mut watched = BTreeSet::new();
     let mut watches = FuturesUnordered::new();
-    watches.push(changes::watch_installations(cluster, |_| due.notify_one()).boxed_local());
+    watches
+        .push(changes::watch_installations(cluster, namespace, |_| due.notify_one()).boxed_local());
     loop {
         tokio::select! {
             Some((group, kind)) = kinds.recv() => {

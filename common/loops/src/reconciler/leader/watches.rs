@@ -43,7 +43,7 @@ impl LeaderState {
         let (ctx, outbox) = self.future_handles();
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
-                changes::watch_installations(home, |change| {
+                changes::watch_installations(home, None, |change| {
                     send_signal(&outbox, Signal::Records(change))
                 })
                 .await;
