@@ -315,6 +315,7 @@ fn installations_are_judged_by_their_live_objects() {
                 assessed: 1,
                 objects: vec![object],
                 older: None,
+                unseen: None,
             };
             let owner = common::api::names::owner_hash("kubectl-addons", "web");
             facts.health = Ok(BTreeMap::from([(owner, health)]));

@@ -148,6 +148,7 @@ fn what_cannot_be_read_is_neither_broken_nor_ready() {
             objects,
             assessed: judged_of,
             older: None,
+            unseen: None,
         };
         assert_eq!(judged(json!({"phase": "Ready"}), &health, None), expected);
     }
@@ -213,6 +214,7 @@ fn how_an_installation_stands() {
         assessed: objects.len(),
         objects,
         older: None,
+        unseen: None,
     };
     let of_config_map = |status| {
         let mut object = ready(status);
@@ -338,4 +340,52 @@ fn a_record_that_is_deleted_is_uninstalled_unless_that_is_blocked() {
     let conditions = serde_json::from_value(raised(DELETION_BLOCKED)).unwrap();
     record.status.get_or_insert_default().conditions = conditions;
     assert_eq!(said(&record), "Uninstalling: as noted");
+}
+
+/// A cluster that was not read says nothing of its objects: neither that they are ready, nor that they are not.
+#[test]
+fn a_cluster_that_is_not_read_leaves_what_was_last_known() {
+    let health = |unseen| Health {
+        unseen: Some(unseen),
+        ..Health::default()
+    };
+    let lost = || health(UnseenCluster::Lost("it does not answer".to_owned()));
+    let with = |reason: &str| {
+        let mut status = json!({"phase": "Ready", "conditions": raised(STALLED)});
+        status["conditions"][0]["reason"] = json!(reason);
+        status
+    };
+    let ready = json!({"phase": "Ready"});
+    let failed = json!({"phase": "Failed"});
+    for (status, health, expected) in [
+        (
+            &ready,
+            lost(),
+            "Unknown: Ready when last seen; it does not answer",
+        ),
+        (
+            &with("ClusterUnreachable"),
+            lost(),
+            "Unknown: Ready until 0s ago; it does not answer",
+        ),
+        (
+            &with("Denied"),
+            lost(),
+            "Unknown: Ready when last seen; it does not answer",
+        ),
+        (&failed, lost(), "Failed"),
+        (
+            &ready,
+            health(UnseenCluster::NotAllowed),
+            "Ready: as recorded",
+        ),
+        (
+            &with("Denied"),
+            health(UnseenCluster::NotAllowed),
+            "Stalled: as noted",
+        ),
+    ] {
+        assert!(!health.is_well());
+        assert_eq!(judged(status.clone(), &health, None), expected);
+    }
 }
