@@ -1,5 +1,5 @@
 //! Leaves installations to the reconciler: the caller may write their records, but may not use the kubeconfig of their cluster, or not read
-//! the catalogues with their content (semantics 17.9).
+//! the catalogues with their content (semantics 17.10).
 
 use addons_engine::record;
 use common::api::installation::AddonInstallation;

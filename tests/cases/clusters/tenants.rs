@@ -131,7 +131,7 @@ async fn what_fits_a_cluster_is_a_catalogue_in_its_namespace() -> Result<()> {
     Ok(())
 }
 
-/// semantics 17.9: every command works in the namespace, and what the tenant cannot do is left to the reconciler.
+/// semantics 17.10: every command works in the namespace, and what the tenant cannot do is left to the reconciler.
 #[tokio::test]
 async fn a_tenant_uses_the_plugin_in_one_namespace() -> Result<()> {
     let tenancy = Tenancy::new("tenant").await?;
