@@ -161,13 +161,9 @@ impl<'a> Resolver<'a> {
                 }
             }
             Intent::Declared(set) => self.resolve_set(set, &mut resolution, answers).await?,
-            Intent::Rollback {
+            Intent::Rollback { installation, to } => resolution.add(
                 installation,
-                revision,
-            } => resolution.add(
-                installation,
-                self.resolve_rollback(installation, *revision, answers)
-                    .await,
+                self.resolve_rollback(installation, to, answers).await,
             ),
         }
         Ok(resolution)

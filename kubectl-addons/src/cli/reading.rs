@@ -305,6 +305,12 @@ pub struct ValuesArgs {
     /// Show the layer that each value comes from, and the layers that it overrides
     #[arg(long)]
     pub explain: bool,
+    /// Show only what the user set: the values in the record, and which come from Secrets
+    #[arg(long)]
+    pub user_supplied: bool,
+    /// Show the values that were recorded with this revision
+    #[arg(long, value_name = "REVISION", value_parser = super::history::revision, add = Candidates::Revisions)]
+    pub revision: Option<i64>,
     #[command(flatten)]
     pub output: Listing,
 }

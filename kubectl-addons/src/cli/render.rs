@@ -30,7 +30,7 @@ pub struct RenderArgs {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Namespace for objects that do not name one; default: that of the version, otherwise the name of the add-on
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", add = Candidates::AllNamespaces)]
     pub target_namespace: Option<String>,
     #[command(flatten)]
     pub source: SourceArgs,
