@@ -97,6 +97,9 @@ pub struct CatalogueRemoveArgs {
     /// Names of the catalogues
     #[arg(required = true, value_name = "NAME", value_parser = super::name::catalogue, add = Candidates::Catalogues)]
     pub names: Vec<String>,
+    /// Show what would be removed, and what is installed from it, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Do not ask
     #[arg(short = 'y', long)]
     pub yes: bool,

@@ -8,7 +8,7 @@ use super::objects;
 use crate::cli::reading::CatalogueRemoveArgs;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{output, prompt};
+use crate::{change, output, prompt};
 use addons_operation::Records;
 use addons_operation::resolve::verdict;
 
@@ -38,11 +38,23 @@ pub async fn run(session: &Session, args: &CatalogueRemoveArgs) -> Result<Exit> 
             .catalogues
             .retain(|other| other.name() != objects::catalogue_name(object));
     }
+    if args.dry_run {
+        let cluster = session.cluster().await?;
+        for object in objects {
+            catalogues::delete(cluster, object, true).await?;
+            output::note(&format!(
+                "remove catalogue {}",
+                objects::catalogue_name(object)
+            ));
+        }
+        output::note(change::UNCHANGED);
+        return Ok(Exit::Done);
+    }
     if is_in_use && !args.yes {
         prompt::confirm("Remove? [y/N] ")?;
     }
     for object in objects {
-        catalogues::delete(session.cluster().await?, object).await?;
+        catalogues::delete(session.cluster().await?, object, false).await?;
         output::note(&format!(
             "catalogue {} removed",
             objects::catalogue_name(object)
