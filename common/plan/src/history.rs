@@ -273,7 +273,7 @@ pub fn find_rollback_target<'a>(
     match asked {
         RevisionRequest::Number(asked) => find_by_number(revisions, *asked),
         RevisionRequest::Version(asked) => done
-            .find(|one| is_version(&one.operation.installed, asked))
+            .find(|one| tolerant::is_same(&one.operation.installed.version, asked))
             .ok_or_else(|| NoRevision::UnknownVersion {
                 asked: asked.clone(),
                 kept: newest_of_versions(revisions),
@@ -303,17 +303,6 @@ pub fn find_by_number(
             asked,
             kept: revisions.iter().map(|one| one.number).collect(),
         })
-}
-
-/// Whether the typed version is the installed one; `v1.2` is `1.2.0`.
-fn is_version(installed: &Installed, asked: &str) -> bool {
-    if installed.version == asked {
-        return true;
-    }
-    match (tolerant::parse(&installed.version), tolerant::parse(asked)) {
-        (Ok(installed), Ok(asked)) => installed == asked,
-        _ => false,
-    }
 }
 
 /// Returns each version that a revision succeeded with, and the number of its newest revision.

@@ -223,7 +223,9 @@ impl From<&EngineError> for ErrorKind {
         match error {
             EngineError::Denied { .. } => with("Denied"),
             EngineError::Forbidden { .. } => with("Forbidden"),
-            EngineError::Unreachable { .. } => with("ClusterUnreachable").of_environment(),
+            EngineError::Unreachable { .. } | EngineError::NotKubernetes { .. } => {
+                with("ClusterUnreachable").of_environment()
+            }
             EngineError::Unauthorized { .. } => with("CredentialsRefused").of_environment(),
             EngineError::Locked { .. }
             | EngineError::Stale { .. }

@@ -2,6 +2,7 @@
 
 use addons_admission::validate;
 use addons_engine::catalogues;
+use addons_operation::catalogue::find_named;
 use anyhow::Result;
 
 use super::objects;
@@ -19,10 +20,10 @@ use addons_operation::resolve::verdict;
 /// A catalogue does not exist, a core installation needs one, the user declined, or the server refuses.
 pub async fn run(session: &Session, args: &CatalogueRemoveArgs) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
-    let objects: Result<Vec<_>> = args
+    let objects: Result<Vec<_>, _> = args
         .names
         .iter()
-        .map(|name| objects::find_catalogue(existing, name))
+        .map(|name| find_named(existing, name))
         .collect();
     let objects = objects?;
     let known = Records::read(session.ctx()).await?;
