@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addons_engine::{OperationStage, Report};
+use addons_engine::{EngineError, OperationStage, Report};
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::plan::ask_about_removals;
 use addons_operation::{
@@ -55,6 +55,7 @@ pub async fn run(session: &Session, plan: Plan, change: &ChangeArgs) -> Result<E
         }
         return Ok(Exit::Done);
     }
+    check_defined(&plan, change.no_init)?;
     if change.dry_run != DryRunMode::None {
         return show_dry_run(session, plan, change.dry_run).await;
     }
@@ -312,19 +313,40 @@ pub async fn show_dry_run(session: &Session, mut plan: Plan, mode: DryRunMode) -
     if mode == DryRunMode::Server {
         ask_about_removals(session.ctx(), &mut plan).await?;
         announce_with(session, &plan, told::describe_unchecked);
-        output::note(UNCHANGED);
     } else {
-        preview(session, &plan);
+        announce(session, &plan);
     }
+    conclude_preview(&plan)
+}
+
+/// Announces a plan without executing it.
+///
+/// # Errors
+/// Those with which [`execute`] would refuse the plan before the first write.
+pub fn preview(session: &Session, plan: &Plan) -> Result<Exit> {
+    announce(session, plan);
+    conclude_preview(plan)
+}
+
+/// Says that nothing was changed, and refuses what the operation would refuse.
+///
+/// # Errors
+/// As [`preview`].
+pub fn conclude_preview(plan: &Plan) -> Result<Exit> {
+    output::note(UNCHANGED);
     plan.check()?;
     Ok(Exit::Done)
 }
 
-/// Announces a plan without executing it.
-pub fn preview(session: &Session, plan: &Plan) -> Exit {
-    announce(session, plan);
-    output::note(UNCHANGED);
-    Exit::Done
+/// Refuses a plan that needs our CustomResourceDefinitions if these are missing and may not be installed.
+///
+/// # Errors
+/// [`EngineError::NotInitialised`].
+pub fn check_defined(plan: &Plan, no_init: bool) -> Result<()> {
+    match plan.defines && no_init {
+        true => Err(EngineError::NotInitialised.into()),
+        false => Ok(()),
+    }
 }
 
 /// Asks whether to write objects again whose CRD drops their stored version. Without a terminal, the plan is refused.

@@ -2,7 +2,8 @@
 
 mod values;
 
-use addons_operation::{Choices, Edits, NewInstallation, Offer, VersionedName};
+use addons_operation::{Choices, Edits, Intent, NewInstallation, Offer, VersionedName};
+use addons_plan::history::RevisionRequest;
 use anyhow::Result;
 
 use crate::cli::operation::{
@@ -43,6 +44,24 @@ pub fn parse_installations(
         }
     };
     Ok(addons.iter().map(installation).collect())
+}
+
+/// Returns the rollback of the only name to a revision.
+///
+/// # Errors
+/// There are several names, or one with a version.
+pub fn parse_rollback(addons: &[String], revision: i64) -> Result<Intent> {
+    match addons {
+        [name] if !name.contains('@') => Ok(Intent::Rollback {
+            installation: name.clone(),
+            to: RevisionRequest::Number(revision),
+        }),
+        _ => Err(UsageError(
+            "--revision takes one installation, without a version: the revision has its own"
+                .to_owned(),
+        )
+        .into()),
+    }
 }
 
 /// Returns what the user accepts, deletes and recreates.

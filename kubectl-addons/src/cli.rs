@@ -221,7 +221,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true)]
     pub user: Option<String>,
     /// Namespace of the installations; default: the system namespace, and those labelled to stand for this cluster
-    #[arg(short = 'n', long, global = true)]
+    #[arg(short = 'n', long, global = true, add = Candidates::Namespaces)]
     pub namespace: Option<String>,
     /// User to impersonate
     #[arg(long = "as", global = true, value_name = "USER")]
@@ -288,7 +288,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
     /// Namespace of catalogues and of this cluster's installations
-    #[arg(long, global = true, value_name = "NAMESPACE", default_value = common::api::names::SYSTEM_NAMESPACE)]
+    #[arg(long, global = true, value_name = "NAMESPACE", add = Candidates::AllNamespaces, default_value = common::api::names::SYSTEM_NAMESPACE)]
     pub system_namespace: String,
     /// Rules by which a version is chosen
     #[arg(long, global = true, value_enum, default_value_t)]

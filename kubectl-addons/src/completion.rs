@@ -3,6 +3,7 @@
 //! kubectl passes the words after `addons`, the last one unfinished. The answer has a line with each candidate, a tab and its help, and
 //! ends with a cobra directive. Any failure completes to nothing, because nobody could read an error.
 
+mod recorded;
 mod typed;
 
 use std::collections::BTreeSet;
@@ -141,6 +142,15 @@ fn with_candidates(command: Command) -> Command {
         Some(Candidates::Installations) => arg.add(ArgValueCandidates::new(installations)),
         Some(Candidates::Catalogues) => arg.add(ArgValueCandidates::new(catalogues)),
         Some(Candidates::Contexts) => arg.add(ArgValueCandidates::new(contexts)),
+        Some(Candidates::Namespaces) => arg.add(ArgValueCandidates::new(recorded::namespaces)),
+        Some(Candidates::AllNamespaces) => {
+            arg.add(ArgValueCandidates::new(recorded::all_namespaces))
+        }
+        Some(Candidates::Revisions) => arg.add(ArgValueCandidates::new(recorded::revisions)),
+        Some(Candidates::RevisionVersions) => {
+            arg.add(ArgValueCandidates::new(recorded::revision_versions))
+        }
+        Some(Candidates::Objects) => arg.add(ArgValueCandidates::new(recorded::objects)),
         None => arg,
     });
     command.mut_subcommands(with_candidates)

@@ -92,9 +92,12 @@ pub fn list_changes(before: &StoredRevision, now: &StoredRevision) -> Vec<String
     words
 }
 
-/// Returns the person or process without its process id: `alice@laptop` of `alice@laptop (kubectl-addons, pid 4711)`.
+/// Returns the user as the API server sees it: `alice` of `alice, al@laptop (kubectl-addons, pid 4711)`. Where the server did not say who it
+/// was, the user and host of the process: `al@laptop` of `al@laptop (kubectl-addons, pid 4711)`.
 pub fn holder_name(holder: &str) -> &str {
-    holder.split_once(" (").map_or(holder, |(person, _)| person)
+    let person = holder.split_once(" (").map_or(holder, |(person, _)| person);
+    let user = person.rsplit_once(", ").map(|(user, _)| user);
+    user.unwrap_or(person)
 }
 
 /// `shop  catalogue merged-custom created`
@@ -126,5 +129,10 @@ mod tests {
     fn a_person_is_short() {
         assert_eq!(holder_name("a@b (kubectl-addons, pid 1)"), "a@b");
         assert_eq!(holder_name("a@b"), "a@b");
+        assert_eq!(holder_name("u, a@b (kubectl-addons, pid 1)"), "u");
+        assert_eq!(
+            holder_name("CN=u, O=x, a@b (kubectl-addons, pid 1)"),
+            "CN=u, O=x"
+        );
     }
 }

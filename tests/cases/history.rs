@@ -2,6 +2,7 @@
 
 mod atomic;
 mod followed;
+mod revisions;
 mod sources;
 
 use addons_tests::stage::{Stage, config_map, deployment};

@@ -6,6 +6,7 @@ mod files;
 mod lists;
 mod members;
 mod moved;
+mod previews;
 mod sets;
 mod uninstalls;
 mod views;

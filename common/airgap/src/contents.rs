@@ -18,6 +18,7 @@ use common::manifest::key::ObjectKey;
 use common::registry::Registry;
 
 use super::AirgapError;
+use super::export::ExportRequest;
 use addons_operation::context::Context;
 use addons_operation::error::within;
 use addons_operation::fetch::{self, LocatedSource};
@@ -68,7 +69,7 @@ pub(super) struct AddonContents {
 pub(super) async fn read_contents(
     ctx: &Context,
     entry: &CatalogueEntry,
-    kubernetes: Option<&str>,
+    request: &ExportRequest<'_>,
 ) -> Result<AddonContents, AirgapError> {
     let resolved = resolve_uninstalled(ctx, entry);
     let place = || resolved.place();
@@ -112,13 +113,20 @@ pub(super) async fn read_contents(
             files: to_folder(&entry.addon, files)?,
         }
     };
+    if request.without_images {
+        return Ok(AddonContents {
+            wanted,
+            site_source: at_site,
+            warnings: Vec::new(),
+        });
+    }
     // The site rewrites the image names that the objects have without a private registry.
     let without = CatalogueEntry {
         registry: None,
         ..entry.clone()
     };
     let plain = resolve_uninstalled(ctx, &without);
-    let inputs = match kubernetes {
+    let inputs = match request.kubernetes {
         Some(version) => Inputs::without_cluster(&plain, RenderData::with_version(version)),
         None => Inputs::read(ctx, &plain).await?,
     };

@@ -30,6 +30,8 @@ pub struct ExportRequest<'a> {
     pub kubernetes: Option<&'a str>,
     /// Images in addition to those of the objects.
     pub images: &'a [String],
+    /// Whether the images of the objects are left out.
+    pub without_images: bool,
     /// The locations of the indexes of the entries; the indexes are stored unmodified.
     pub indexes: &'a [Typed],
 }
@@ -58,7 +60,7 @@ pub async fn export(
     let mut wanted = BTreeMap::<String, ImageToCopy>::new();
     let mut contents = Vec::with_capacity(request.entries.len());
     for entry in request.entries {
-        let mut found = read_contents(ctx, entry, request.kubernetes).await?;
+        let mut found = read_contents(ctx, entry, request).await?;
         for warning in std::mem::take(&mut found.warnings) {
             report(AirgapProgress::Warning(warning));
         }

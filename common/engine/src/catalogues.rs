@@ -146,14 +146,23 @@ pub async fn put_named(
     Ok(written)
 }
 
-/// Deletes the catalogue that was read before, and no other one with its name. Returns `false` if none exists any more.
+/// Deletes the catalogue that was read before, and no other one with its name. Returns `false` if none exists any more. With `dry_run`, the
+/// server only says whether it would.
 ///
 /// # Errors
 /// Those of the request; a conflict if another client created it again; [`EngineError::Denied`] if admission denies it.
-pub async fn delete(cluster: &Cluster, known: &AddonCatalogue) -> Result<bool, EngineError> {
-    let options = delete::delete_options(json!({"uid": known.metadata.uid}), None).to_string();
+pub async fn delete(
+    cluster: &Cluster,
+    known: &AddonCatalogue,
+    dry_run: bool,
+) -> Result<bool, EngineError> {
+    let mut options = delete::delete_options(json!({"uid": known.metadata.uid}), None);
+    if dry_run {
+        // Set in the body, because the API server ignores the query of a DELETE with a body, and would delete.
+        options["dryRun"] = json!(["All"]);
+    }
     let (collection, name) = locate(known);
-    let call = ApiCall::delete(&collection, name).body(options.into_bytes());
+    let call = ApiCall::delete(&collection, name).body(options.to_string().into_bytes());
     match cluster.home().send::<IgnoredAny>(call).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),

@@ -283,17 +283,28 @@ impl Cluster {
     /// Returns the `gitVersion` of the server, such as `v1.36.3`.
     ///
     /// # Errors
-    /// Those of the request.
+    /// Those of the request; [`EngineError::NotKubernetes`] if the answer is not that of an API server.
     pub async fn kubernetes_version(&self) -> Result<String, EngineError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct VersionResponse {
             git_version: String,
         }
-        let answer = self
-            .send::<VersionResponse>(ApiCall::path("/version", JSON))
-            .await?;
-        Ok(answer.object.git_version)
+        let call = ApiCall::path("/version", JSON);
+        let answer = match self
+            .send::<VersionResponse>(call)
+            .await
+            .map_err(|error| (error.code(), error))
+        {
+            Ok(answer) => return Ok(answer.object.git_version),
+            Err((Some(404), _)) => "HTTP 404",
+            Err((Some(200..300), _)) => "something else than a version",
+            Err((_, error)) => return Err(error),
+        };
+        Err(EngineError::NotKubernetes {
+            server: self.server.clone(),
+            answer: answer.to_owned(),
+        })
     }
 
     /// Returns the served kinds from the cache on disk, refreshed if one of `needed` (group, kind) is not in it. A kind that is not served

@@ -22,10 +22,22 @@ pub enum EngineError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// 401: the credentials are missing, wrong or expired.
-    #[error("the server at {server} does not accept the credentials")]
+    #[error(
+        "the server at {server} does not accept the credentials: they are missing, wrong or expired"
+    )]
     Unauthorized {
         /// URL of the server.
         server: String,
+    },
+    /// The server does not say its version as an API server does.
+    #[error(
+        "the server at {server} does not look like a Kubernetes API server: /version is answered with {answer}"
+    )]
+    NotKubernetes {
+        /// URL of the server.
+        server: String,
+        /// What it answers: `HTTP 404`, or `something else than a version`.
+        answer: String,
     },
     /// 403 by RBAC.
     #[error("not allowed: {verb} {resource}; the server says: {message}")]
@@ -233,6 +245,7 @@ impl EngineError {
             }
             Self::Unreachable { .. }
             | Self::Unauthorized { .. }
+            | Self::NotKubernetes { .. }
             | Self::Record(_)
             | Self::Locked { .. }
             | Self::Stale { .. }
@@ -284,6 +297,7 @@ impl EngineError {
             | Self::Api { code: 409, .. } => FailureCause::Conflict,
             Self::Unreachable { .. }
             | Self::Unauthorized { .. }
+            | Self::NotKubernetes { .. }
             | Self::Forbidden { .. }
             | Self::NotInitialised
             | Self::Impersonating

@@ -17,7 +17,7 @@ use super::report::FailureCause;
 /// Options of a command.
 #[derive(Clone, Debug)]
 pub struct ExecuteOptions {
-    /// The name of the lock's holder, as other users see it: `user@host (kubectl-addons, pid 4711)`.
+    /// The name of the lock's holder, as other users see it: `alice, user@host (kubectl-addons, pid 4711)`.
     pub holder: String,
     /// Whether to wait for readiness. CRDs that other objects need are always waited for.
     pub wait: bool,

@@ -11,3 +11,29 @@ pub mod documents;
 pub mod file;
 pub mod scaffold;
 pub mod validate;
+
+use common::api::catalogue::{AddonCatalogue, CatalogueClass};
+use common::nearest::nearest;
+
+use crate::error::OperationError;
+
+/// Returns the catalogue with this name.
+///
+/// # Errors
+/// [`OperationError::UnknownCatalogue`], with a similar name. Those of core catalogues are not suggested.
+pub fn find_named<'a>(
+    objects: &'a [AddonCatalogue],
+    wanted: &str,
+) -> Result<&'a AddonCatalogue, OperationError> {
+    let mut all = objects.iter();
+    if let Some(found) = all.find(|object| object.metadata.name.as_deref() == Some(wanted)) {
+        return Ok(found);
+    }
+    let visible = objects.iter();
+    let visible = visible.filter(|object| object.spec.class != CatalogueClass::Core);
+    let names = visible.filter_map(|object| object.metadata.name.as_deref());
+    Err(OperationError::UnknownCatalogue {
+        name: wanted.to_owned(),
+        near: nearest(wanted, names).map(str::to_owned),
+    })
+}

@@ -71,7 +71,7 @@ pub struct ContextSettings {
     pub opened: Arc<OpenedPlaces>,
     /// The time limit for all rendering together; `None` = only each add-on has a limit.
     pub timeout: Option<Duration>,
-    /// The holder of locks, as other clients read it: `user@host (kubectl-addons, pid 4711)`.
+    /// This process as the holder of locks, without the user as the API server sees it: `user@host (kubectl-addons, pid 4711)`.
     pub holder: String,
     /// The other tools with which add-ons are shared.
     pub tools: &'static [&'static dyn OtherTool],

@@ -87,18 +87,25 @@ pub enum OperationError {
     #[error(transparent)]
     Overlay(#[from] OverlayError),
     /// No AddonCatalogue has that name.
-    #[error("no catalogue named {name}")]
+    #[error("no catalogue named {name}{}", meant(near.as_deref(), false))]
     UnknownCatalogue {
         /// The name that was asked for.
         name: String,
+        /// A similar name that may have been meant.
+        near: Option<String>,
     },
     /// No installation has that name.
-    #[error("no installation named {name}{}", meant(near.as_deref(), false))]
+    #[error(
+        "no installation named {name}{}",
+        if *offered { "; a catalogue has an add-on of this name".to_owned() } else { meant(near.as_deref(), false) }
+    )]
     UnknownInstallation {
         /// The name that was asked for.
         name: String,
         /// A similar name that may have been meant.
         near: Option<String>,
+        /// Whether an add-on with this name can be installed.
+        offered: bool,
     },
     /// Several installations have that name.
     #[error("{name} is installed in {}", namespaces.join(", "))]

@@ -16,7 +16,7 @@ use addons_plan::graph::Graph;
 use addons_plan::readiness::ReadinessStatus;
 use common::api::installation::CreatedNamespace;
 use common::api::names::InstallationName;
-use futures::future::join_all;
+use futures::future::{join, join_all};
 
 use self::interruption::Interruption;
 use crate::builtin;
@@ -83,9 +83,10 @@ pub async fn execute(
 ) -> Result<Vec<InstallationOutcome>, OperationError> {
     plan.check_refusals()?;
     let cluster = ctx.cluster().await?;
-    prepare(ctx, plan, run).await?;
+    let (holder, prepared) = join(ctx.holder(), prepare(ctx, plan, run)).await;
+    prepared?;
     let options = ExecuteOptions {
-        holder: ctx.settings().holder.clone(),
+        holder,
         wait: run.wait,
         timeout: run.timeout,
         wait_for_lock: run.wait_for_lock,
@@ -152,7 +153,7 @@ pub async fn execute(
                     interruption.record_stage(&task.plan.installation, stage);
                 }
             }
-            release_locks(ctx, cluster, &tasks).await;
+            release_locks(&options.holder, cluster, &tasks).await;
             return Err(interrupted.into());
         }
     };
@@ -179,8 +180,7 @@ fn is_wait(event: &addons_engine::Event) -> bool {
 
 /// Records the progress of an interrupted operation and releases its locks, so that the next client need not wait until they expire. A lock
 /// that cannot be released in time expires.
-async fn release_locks(ctx: &Context, cluster: &Cluster, tasks: &[Task<'_>]) {
-    let holder = &ctx.settings().holder;
+async fn release_locks(holder: &str, cluster: &Cluster, tasks: &[Task<'_>]) {
     let leaving = tasks.iter().map(async |task| {
         let name = &task.plan.installation;
         let _ = addons_engine::give_back(cluster, name, holder, Some(task.journal)).await;

@@ -1,5 +1,6 @@
 //! What a command should do, whether flags, a record or a loop ask for it.
 
+use addons_plan::history::RevisionRequest;
 use addons_plan::prune::limit::PruneLimit;
 use common::api::catalogue::FormField;
 use common::api::installation::{AddonInstallation, ValuesFromSource};
@@ -32,8 +33,8 @@ pub enum Intent {
     Rollback {
         /// Its name.
         installation: String,
-        /// The revision; `None` = the last one that succeeded before the newest.
-        revision: Option<i64>,
+        /// The revision.
+        to: RevisionRequest,
     },
     /// Give these installations the spec that a set declares.
     Declared(DeclaredSet),

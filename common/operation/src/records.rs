@@ -61,6 +61,10 @@ impl Records {
             }
             Err(error) => return Err(error.into()),
         };
+        if uninitialised && !is_remote {
+            // Every web server may answer that it does not serve our kinds.
+            ctx.cluster_facts().await?;
+        }
         let system = &ctx.settings().system_namespace;
         let mut local = BTreeSet::from([system.clone()]);
         let mut is_absent = false;
@@ -162,6 +166,7 @@ impl Records {
                 let names = self.in_namespace(namespace);
                 let names = names.filter_map(|record| record.metadata.name.as_deref());
                 Err(OperationError::UnknownInstallation {
+                    offered: false,
                     name: name.to_owned(),
                     near: match elsewhere {
                         Some(one) => Some(format!("the one in namespace {}", one.namespace)),

@@ -161,13 +161,9 @@ impl<'a> Resolver<'a> {
                 }
             }
             Intent::Declared(set) => self.resolve_set(set, &mut resolution, answers).await?,
-            Intent::Rollback {
+            Intent::Rollback { installation, to } => resolution.add(
                 installation,
-                revision,
-            } => resolution.add(
-                installation,
-                self.resolve_rollback(installation, *revision, answers)
-                    .await,
+                self.resolve_rollback(installation, to, answers).await,
             ),
         }
         Ok(resolution)
@@ -191,15 +187,15 @@ impl<'a> Resolver<'a> {
         answers: &Answers,
     ) -> Result<(), OperationError> {
         let namespace = self.ctx.settings().namespace.as_deref();
-        let named: Result<Vec<_>, _> = targets
-            .iter()
-            .map(|target| {
-                let record = self.records.find(&target.name, namespace)?;
-                let edits = edits.for_name(&target.name);
-                Ok::<_, OperationError>((record, target.version.as_deref(), edits))
-            })
-            .collect();
-        let mut records = named?;
+        let mut records = Vec::new();
+        for target in targets {
+            let record = match self.records.find(&target.name, namespace) {
+                Ok(record) => record,
+                Err(error) => return Err(self.explain_unknown(error).await),
+            };
+            let edits = edits.for_name(&target.name);
+            records.push((record, target.version.as_deref(), edits));
+        }
         if targets.is_empty() {
             let all = self.records.in_namespace(namespace);
             let all = all.filter(|record| !origin::is_of_directory(self.ctx, record));
@@ -230,6 +226,16 @@ impl<'a> Resolver<'a> {
             resolution.add(&name.name, resolved);
         }
         Ok(())
+    }
+
+    /// Notes on the error for a name that no installation has whether an add-on of that name can be installed.
+    async fn explain_unknown(&self, mut error: OperationError) -> OperationError {
+        if let OperationError::UnknownInstallation { name, offered, .. } = &mut error
+            && let Ok(catalogue) = self.ctx.catalogue(&self.offer).await
+        {
+            *offered = catalogue.names().contains(&name.as_str());
+        }
+        error
     }
 
     /// Resolves an installation that no one named: to the version that its record names, else to the newest one that fits. Reports newer

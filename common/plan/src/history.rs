@@ -9,6 +9,8 @@ mod listed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use addons_versions::tolerant;
+
 use crate::{Verb, gitops};
 use common::api::catalogue::{AddonVersion, GitRef, with_digest};
 use common::api::installation::{
@@ -56,6 +58,18 @@ pub struct RevisionTooLarge {
     pub bytes: usize,
 }
 
+/// The revision that a rollback is to go back to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RevisionRequest {
+    /// The last one before the newest that succeeded with another state.
+    #[default]
+    Previous,
+    /// The one with this number.
+    Number(i64),
+    /// The newest one that succeeded with this version, which is read tolerantly.
+    Version(String),
+}
+
 /// An error: there is no revision to roll back to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRevision {
@@ -70,6 +84,17 @@ pub enum NoRevision {
         /// The stored numbers, newest first.
         kept: Vec<i64>,
     },
+    /// No stored revision succeeded with the requested version.
+    #[error(
+        "no revision that succeeded with version {asked} is kept; versions that are: {}",
+        listed_versions(kept)
+    )]
+    UnknownVersion {
+        /// The requested version.
+        asked: String,
+        /// The versions of the revisions that succeeded, each with the number of its newest revision, newest first.
+        kept: Vec<(String, i64)>,
+    },
     /// No earlier revision succeeded with another state.
     #[error("no earlier revision succeeded with another version or other values")]
     NoEarlier,
@@ -77,6 +102,17 @@ pub enum NoRevision {
 
 fn listed(kept: &[i64]) -> String {
     let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+    kept.join(", ")
+}
+
+fn listed_versions(kept: &[(String, i64)]) -> String {
+    if kept.is_empty() {
+        return "none".to_owned();
+    }
+    let kept = kept.iter();
+    let kept: Vec<String> = kept
+        .map(|(version, number)| format!("{version} (revision {number})"))
+        .collect();
     kept.join(", ")
 }
 
@@ -222,36 +258,64 @@ pub fn entry_digest(version: &AddonVersion) -> String {
     digest::sha256_canonical(&json!(version))
 }
 
-/// Finds the revision to roll back to: the one with number `asked` or, without one, the last before the newest that succeeded with another
-/// state. `revisions` are newest first. With `is_interrupted`, a change was begun that has no revision yet; the last revision that
-/// succeeded is then what was installed before it.
+/// Finds the revision to roll back to. `revisions` are newest first. With `is_interrupted`, a change was begun that has no revision yet; the
+/// last revision that succeeded is then what was installed before it.
 ///
 /// # Errors
 /// [`NoRevision`].
-pub fn find_rollback_target(
-    revisions: &[StoredRevision],
-    asked: Option<i64>,
+pub fn find_rollback_target<'a>(
+    revisions: &'a [StoredRevision],
+    asked: &RevisionRequest,
     is_interrupted: bool,
-) -> Result<&StoredRevision, NoRevision> {
+) -> Result<&'a StoredRevision, NoRevision> {
     let (newest, earlier) = revisions.split_first().ok_or(NoRevision::Nothing)?;
+    let mut done = revisions.iter().filter(|one| one.operation.is_done());
     match asked {
-        Some(asked) => {
-            let mut all = revisions.iter();
-            all.find(|one| one.number == asked)
-                .ok_or_else(|| NoRevision::Unknown {
-                    asked,
-                    kept: revisions.iter().map(|one| one.number).collect(),
-                })
-        }
-        None if is_interrupted => revisions
-            .iter()
-            .find(|one| one.operation.is_done())
-            .ok_or(NoRevision::NoEarlier),
-        None => earlier
+        RevisionRequest::Number(asked) => find_by_number(revisions, *asked),
+        RevisionRequest::Version(asked) => done
+            .find(|one| tolerant::is_same(&one.operation.installed.version, asked))
+            .ok_or_else(|| NoRevision::UnknownVersion {
+                asked: asked.clone(),
+                kept: newest_of_versions(revisions),
+            }),
+        RevisionRequest::Previous if is_interrupted => done.next().ok_or(NoRevision::NoEarlier),
+        RevisionRequest::Previous => earlier
             .iter()
             .find(|one| one.operation.is_done() && !one.is_same_state(newest))
             .ok_or(NoRevision::NoEarlier),
     }
+}
+
+/// Finds a revision by its number. `revisions` are newest first.
+///
+/// # Errors
+/// [`NoRevision`].
+pub fn find_by_number(
+    revisions: &[StoredRevision],
+    asked: i64,
+) -> Result<&StoredRevision, NoRevision> {
+    if revisions.is_empty() {
+        return Err(NoRevision::Nothing);
+    }
+    let mut all = revisions.iter();
+    all.find(|one| one.number == asked)
+        .ok_or_else(|| NoRevision::Unknown {
+            asked,
+            kept: revisions.iter().map(|one| one.number).collect(),
+        })
+}
+
+/// Returns each version that a revision succeeded with, and the number of its newest revision.
+fn newest_of_versions(revisions: &[StoredRevision]) -> Vec<(String, i64)> {
+    let mut versions: Vec<(String, i64)> = Vec::new();
+    for revision in revisions.iter().filter(|one| one.operation.is_done()) {
+        let version = &revision.operation.installed.version;
+        let is_known = versions.iter().any(|(known, _)| known == version);
+        if !version.is_empty() && !is_known {
+            versions.push((version.clone(), revision.number));
+        }
+    }
+    versions
 }
 
 /// Finds the revision that resulted in what is `installed` now. `revisions` are newest first.

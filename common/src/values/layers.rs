@@ -18,6 +18,9 @@ use crate::api::names::ANNOTATION_DEFAULTED;
 use crate::catalogue::CatalogueEntry;
 use trace::LayerTrace;
 
+/// The source of the user's values.
+const SPEC: &str = "spec.values";
+
 /// The layers of an installation's values. The fields are in the order of [`Layer`]; later ones win.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layers {
@@ -78,6 +81,13 @@ impl Layers {
     /// Returns the layers of an installation of `entry`, without the layers that have to be fetched: package and Secrets.
     #[must_use]
     pub fn for_installation(entry: &CatalogueEntry, installation: &AddonInstallation) -> Self {
+        let Self { spec, .. } = Self::of_user(installation);
+        Self::new(entry, spec.values)
+    }
+
+    /// Returns the user's values in the record of an installation, without those of Secrets.
+    #[must_use]
+    pub fn of_user(installation: &AddonInstallation) -> Self {
         let annotations = installation.metadata.annotations.as_ref();
         let annotation = annotations.and_then(|all| all.get(ANNOTATION_DEFAULTED));
         let record = DefaultsRecord::parse(annotation.map(String::as_str));
@@ -85,14 +95,17 @@ impl Layers {
             Some(Value::Object(values)) => user_values(values, &record),
             _ => Map::new(),
         };
-        Self::new(entry, Value::Object(written))
+        Self {
+            spec: LayerValues::new(SPEC, Value::Object(written)),
+            ..Self::default()
+        }
     }
 
     /// Returns the layers of `entry`, with `written` as the user's values. Plain manifests take no values (semantics 10.5).
     #[must_use]
     pub fn new(entry: &CatalogueEntry, written: Value) -> Self {
         let (version, at) = (&entry.version, format!("{}, {}", entry.origin, entry.place));
-        let spec = LayerValues::new("spec.values", written);
+        let spec = LayerValues::new(SPEC, written);
         if version.template.method == Method::Manifest {
             return Self {
                 spec,

@@ -27,6 +27,9 @@ pub struct ExportArgs {
     /// Needed for images that are named only in arguments, variables or values. Images of containers are found automatically.
     #[arg(long = "image", value_name = "IMAGE")]
     pub images: Vec<String>,
+    /// Leave out the images: only the charts, packages and manifests of the add-ons, and their catalogue
+    #[arg(long, conflicts_with = "images")]
+    pub charts_only: bool,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]

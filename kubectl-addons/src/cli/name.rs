@@ -12,6 +12,16 @@ pub(crate) enum Candidates {
     Installations,
     Catalogues,
     Contexts,
+    /// Namespaces that hold installations.
+    Namespaces,
+    /// Namespaces of the cluster.
+    AllNamespaces,
+    /// The numbers of the revisions of the named installation.
+    Revisions,
+    /// The versions of its revisions.
+    RevisionVersions,
+    /// The objects of the named installations, as `KIND/NAME`.
+    Objects,
 }
 
 impl ArgExt for Candidates {}

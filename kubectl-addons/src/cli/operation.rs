@@ -45,7 +45,7 @@ pub struct NameArgs {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Namespace for objects that do not name one; default: that of the version, otherwise the name of the add-on
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", add = Candidates::AllNamespaces)]
     pub target_namespace: Option<String>,
 }
 
@@ -168,6 +168,16 @@ pub struct DiffArgs {
     /// Installations or add-ons to compare with the live objects; default: all installations
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Installations)]
     pub addons: Vec<String>,
+    /// Show what rolling the installation back to this revision would change
+    #[arg(
+        long,
+        value_name = "REVISION",
+        requires = "addons",
+        conflicts_with_all = ["filename", "given", "unset", "reset_values", "channel", "catalogue", "allow_downgrade"],
+        value_parser = super::history::revision,
+        add = Candidates::Revisions
+    )]
+    pub revision: Option<i64>,
     #[command(flatten)]
     pub set: SetArgs,
     #[command(flatten)]
@@ -250,7 +260,7 @@ pub struct DifferenceArgs {
     #[arg(long, value_enum, value_name = "POLICY")]
     pub conflicts: Option<ConflictChoice>,
     /// Recreate this object if one of its fields cannot be changed; never volumes, CRDs or namespaces
-    #[arg(long, value_name = "KIND/NAME")]
+    #[arg(long, value_name = "KIND/NAME", add = Candidates::Objects)]
     pub recreate: Vec<String>,
 }
 

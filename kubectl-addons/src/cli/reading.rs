@@ -97,6 +97,9 @@ pub struct CatalogueRemoveArgs {
     /// Names of the catalogues
     #[arg(required = true, value_name = "NAME", value_parser = super::name::catalogue, add = Candidates::Catalogues)]
     pub names: Vec<String>,
+    /// Show what would be removed, and what is installed from it, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Do not ask
     #[arg(short = 'y', long)]
     pub yes: bool,
@@ -305,6 +308,12 @@ pub struct ValuesArgs {
     /// Show the layer that each value comes from, and the layers that it overrides
     #[arg(long)]
     pub explain: bool,
+    /// Show only what the user set: the values in the record, and which come from Secrets
+    #[arg(long)]
+    pub user_supplied: bool,
+    /// Show the values that were recorded with this revision
+    #[arg(long, value_name = "REVISION", value_parser = super::history::revision, add = Candidates::Revisions)]
+    pub revision: Option<i64>,
     #[command(flatten)]
     pub output: Listing,
 }

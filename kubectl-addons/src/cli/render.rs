@@ -30,7 +30,7 @@ pub struct RenderArgs {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Namespace for objects that do not name one; default: that of the version, otherwise the name of the add-on
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", add = Candidates::AllNamespaces)]
     pub target_namespace: Option<String>,
     #[command(flatten)]
     pub source: SourceArgs,
@@ -41,6 +41,12 @@ pub struct RenderArgs {
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     pub output: RenderFormat,
+    /// Write one YAML file for each object into this folder, which must be new, empty, or written by render before
+    #[arg(long, value_name = "DIR", conflicts_with = "output", value_hint = clap::ValueHint::DirPath)]
+    pub output_dir: Option<PathBuf>,
+    /// Do not mask the values of Secrets, so that the objects can be applied or compared
+    #[arg(long)]
+    pub show_secrets: bool,
 }
 
 /// Methods of `--method`, as `template.method` names them.

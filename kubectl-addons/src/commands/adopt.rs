@@ -52,7 +52,7 @@ pub async fn run(session: &Session, args: &AdoptArgs) -> Result<Exit> {
 /// Rebuilds the records of installations whose record is older than the cluster.
 async fn execute_rebuild(session: &Session, plan: Plan, args: &AdoptArgs) -> Result<Exit> {
     if args.dry_run {
-        return Ok(change::preview(session, &plan));
+        return change::preview(session, &plan);
     }
     change::execute(session, plan, &args.run, false).await
 }
@@ -87,9 +87,9 @@ async fn adopt(
         let text = diff::describe_changes(&plan, &changes, is_one_of_several, now);
         output::note(text.trim_end());
     }
+    change::check_defined(&plan, args.no_init)?;
     if args.dry_run {
-        output::note(change::UNCHANGED);
-        return Ok(Exit::Done);
+        return change::conclude_preview(&plan);
     }
     change::execute_announced(session, plan, &args.run, !args.no_init).await
 }
@@ -160,7 +160,7 @@ async fn give_back(session: &Session, args: &AdoptArgs) -> Result<Exit> {
     };
     let plan = plan_uninstall(&resolver, &removal).await?;
     if args.dry_run {
-        return Ok(change::preview(session, &plan));
+        return change::preview(session, &plan);
     }
     change::execute(session, plan, &args.run, false).await
 }

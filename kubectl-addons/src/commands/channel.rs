@@ -82,16 +82,24 @@ async fn run_pass(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
         if !plan.is_empty() {
             change::propose(session, &plan).await?;
         }
+        if uninstalls {
+            let removal = removed::plan_removal(&resolver, &removed, args).await?;
+            change::propose(session, &removal).await?;
+        }
         output::note("Must specify --yes to update");
         return Ok(worst);
     }
     let worst = worst.max(change::run(session, plan, &args.change).await?);
-    if uninstalls && args.change.dry_run == DryRunMode::None {
-        // Uninstall even if an update failed: the removed add-ons do not depend on it.
-        let exit = removed::uninstall_removed(session, &resolver, &removed, args).await?;
-        return Ok(worst.max(exit));
+    if !uninstalls {
+        return Ok(worst);
     }
-    Ok(worst)
+    // Uninstall even if an update failed: the removed add-ons do not depend on it.
+    let removal = removed::plan_removal(&resolver, &removed, args).await?;
+    let exit = match args.change.dry_run {
+        DryRunMode::None => change::execute(session, removal, run, false).await?,
+        mode => change::show_dry_run(session, removal, mode).await?,
+    };
+    Ok(worst.max(exit))
 }
 
 /// Shows what is due, in the columns of kops' tool.

@@ -127,7 +127,8 @@ pub(crate) async fn compare(session: &Session, args: &DiffArgs) -> Result<Cluste
     // Show every edited object, and every object that would be pruned.
     let choices = Choices {
         repair: true,
-        allow_downgrade: args.allow_downgrade,
+        // A rollback may go to a lower version.
+        allow_downgrade: args.allow_downgrade || args.revision.is_some(),
         allow_prune: PruneLimit::ALL,
         force: true,
         ..Choices::default()
@@ -147,8 +148,11 @@ pub(crate) async fn compare(session: &Session, args: &DiffArgs) -> Result<Cluste
     })
 }
 
-/// Returns the intent to upgrade every installation, or to install or upgrade the named ones.
+/// Returns the intent to upgrade every installation, or to install or upgrade the named ones, or to roll one back to a revision.
 fn upgrade_intent(args: &DiffArgs) -> Result<Intent> {
+    if let Some(number) = args.revision {
+        return choices::parse_rollback(&args.addons, number);
+    }
     let edits = choices::parse_changes(&args.values, &args.addons)?;
     let named = args.addons.iter().map(|typed| {
         let addon = VersionedName::parse(typed);

@@ -51,6 +51,7 @@ pub async fn run(session: &Session, args: &ExportArgs) -> Result<Exit> {
         entries: &entries,
         kubernetes: args.fit.k8s.as_deref(),
         images: &args.images,
+        without_images: args.charts_only,
         indexes: &indexes,
     };
     let report = |progress| output::note(&airgap::describe_progress(&progress));

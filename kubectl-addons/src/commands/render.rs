@@ -1,6 +1,7 @@
 //! `render NAME[@VERSION] | --dir DIR`: prints the manifests that would be applied, without applying them. It needs no cluster unless the
 //! add-on asks for its facts.
 
+mod folder;
 mod masked;
 
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use addons_operation::fetch::{self, VerifiedPackage};
 use addons_operation::render::inputs::{Inputs, RenderData};
 use addons_operation::{Resolved, render};
-use addons_sources::{FetchedPackage, folder, kustomize};
+use addons_sources::{FetchedPackage, folder as source_folder, kustomize};
 use anyhow::{Context as _, Result};
 use common::api::catalogue::{AddonTemplate, AddonVersion, CatalogueClass};
 use common::api::names::{InstallationName, installation_name};
@@ -71,23 +72,34 @@ pub async fn run(session: &Session, args: &RenderArgs) -> Result<Exit> {
         Some(verified) => fetch::with_dependencies(session.ctx(), &resolved, verified).await?,
         None => fetch::package(session.ctx(), &resolved).await?,
     };
-    // The Secret beside the installations is part of the data and never printed, nor are the values of the manifest's own Secrets.
+    // The Secret beside the installations is part of the data, and is masked like the values of the manifest's own Secrets.
     let mask = inputs.mask();
     if args.output == RenderFormat::Raw {
         let text = render::render_text(session.ctx(), &resolved, &inputs, verified.fetched.package)
             .await?;
         warn_each(&text.warnings);
-        let text = masked::mask_text(&String::from_utf8_lossy(&text.to_bytes()));
-        output::print_bytes(mask.mask_text(&text).as_bytes());
+        let bytes = text.to_bytes();
+        if args.show_secrets {
+            output::print_bytes(&bytes);
+        } else {
+            let text = masked::mask_text(&String::from_utf8_lossy(&bytes));
+            output::print_bytes(mask.mask_text(&text).as_bytes());
+        }
         return Ok(Exit::Done);
     }
     let (ctx, occasion) = (session.ctx(), resolved.occasion());
     let rendered = render::render_objects(ctx, &resolved, occasion, inputs, verified).await?;
     warn_each(&rendered.warnings);
     let objects = rendered.manifests.into_iter();
-    let objects = objects.map(|one| masked::mask_object(mask.mask_object(&one.object)));
+    let objects = objects.map(|one| match args.show_secrets {
+        true => Value::clone(&one.object),
+        false => masked::mask_object(mask.mask_object(&one.object)),
+    });
     let objects: Vec<Value> = objects.collect();
-    print(&objects, args.output)?;
+    match &args.output_dir {
+        Some(dir) => folder::write_objects(dir, &objects)?,
+        None => print(&objects, args.output)?,
+    }
     Ok(Exit::Done)
 }
 
@@ -116,7 +128,7 @@ async fn folder_entry(
         Some(programs) if kustomize::is_kustomization(dir) => {
             kustomize::build(dir, programs).await.with_context(named)?
         }
-        _ => folder::read(dir).with_context(named)?,
+        _ => source_folder::read(dir).with_context(named)?,
     };
     let absolute = std::path::absolute(dir)?;
     let addon = absolute.file_name().map(|name| name.to_string_lossy());

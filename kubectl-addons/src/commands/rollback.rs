@@ -19,7 +19,7 @@ pub async fn run(session: &Session, args: &RollbackArgs) -> Result<Exit> {
 async fn rollback(session: &Session, args: &RollbackArgs) -> Result<Exit> {
     let intent = Intent::Rollback {
         installation: args.name.clone(),
-        revision: args.revision,
+        to: args.request(),
     };
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
     let resolution = prompt::resolve_with_prompt(&resolver, &intent, args.change.run.yes).await?;

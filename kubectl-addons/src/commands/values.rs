@@ -3,7 +3,8 @@
 use addons_helm;
 use addons_operation::render::values_from;
 use addons_operation::resolve::origin;
-use addons_operation::{Records, Resolved, fetch, name_of};
+use addons_operation::resolve::rollback::record_at_revision;
+use addons_operation::{Offer, Records, Resolved, Resolver, fetch, name_of};
 use addons_render::text;
 use anyhow::Result;
 use common::api::catalogue::{FormField, Method};
@@ -27,7 +28,8 @@ const MAX_WIDTH: usize = 60;
 
 /// Shows the values of an installation, except those from Secrets. If a layer cannot be read, shows the others, and the exit code is 1.
 ///
-/// The installation does not exist, or the server cannot be reached or refuses the request.
+/// # Errors
+/// The installation or the revision does not exist, or the server cannot be reached or refuses the request.
 pub async fn run(session: &Session, args: &reading::ValuesArgs) -> Result<Exit> {
     let known = Records::read(session.ctx()).await?;
     let record = known.find(&args.name, session.global().namespace.as_deref())?;
@@ -35,7 +37,7 @@ pub async fn run(session: &Session, args: &reading::ValuesArgs) -> Result<Exit> 
         layers,
         form,
         unread,
-    } = read_values(session, record).await?;
+    } = read_values(session, record, args).await?;
     let explained = layers.explain();
     let explained: Vec<ValueRow<'_>> = explained
         .iter()
@@ -101,11 +103,36 @@ impl<'a> ValueRow<'a> {
     }
 }
 
-async fn read_values(session: &Session, record: &AddonInstallation) -> Result<ReadValues> {
+async fn read_values(
+    session: &Session,
+    record: &AddonInstallation,
+    args: &reading::ValuesArgs,
+) -> Result<ReadValues> {
+    let at = match args.revision {
+        None => None,
+        Some(number) => {
+            let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
+            let revision = resolver.find_revision(record, number).await?;
+            Some((resolver, revision))
+        }
+    };
+    let now = record;
+    let then = at.as_ref();
+    let then = then.map(|(_, revision)| record_at_revision(record, revision));
+    let record = then.as_ref().unwrap_or(record);
     let mut unread = Vec::new();
     let mut form = Vec::new();
-    let mut layers = match origin::find_entry(session.ctx(), record).await {
-        Ok(entry) => {
+    let entry = async || match &at {
+        Some((resolver, revision)) => resolver.find_revision_entry(now, revision).await,
+        None => origin::find_entry(session.ctx(), record).await,
+    };
+    let entry = match args.user_supplied {
+        true => None,
+        false => Some(entry().await),
+    };
+    let mut layers = match entry {
+        None => Layers::of_user(record),
+        Some(Ok(entry)) => {
             let mut layers = Layers::for_installation(&entry, record);
             form.clone_from(&entry.version.template.form_spec);
             match package_values(session, record, &entry).await {
@@ -117,7 +144,7 @@ async fn read_values(session: &Session, record: &AddonInstallation) -> Result<Re
             }
             layers
         }
-        Err(error) => {
+        Some(Err(error)) => {
             unread.push(
                 anyhow::Error::from(error)
                     .context("the values of package, catalogue and form are left out"),

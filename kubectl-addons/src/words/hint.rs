@@ -10,6 +10,7 @@ mod refused;
 mod rollback;
 mod set;
 mod source;
+mod version;
 
 use addons_airgap::AirgapError;
 use addons_engine::EngineError;
@@ -72,8 +73,20 @@ fn operation_hints(error: &OperationError) -> Vec<String> {
         return lines;
     }
     match error.root() {
-        OperationError::UnknownCatalogue { .. } => {
+        OperationError::UnknownCatalogue { near: None, .. } => {
             look_line("kubectl addons catalogue list --core")
+        }
+        OperationError::UnknownInstallation {
+            name,
+            offered: true,
+            ..
+        } => fix_line(&format!(
+            "kubectl addons install {}{}",
+            shell_word(name),
+            typed::source_flags()
+        )),
+        OperationError::UnknownInstallation { name, .. } if version::is_misplaced(name) => {
+            version::misplaced_hints(name)
         }
         OperationError::UnknownInstallation { near: None, .. } => {
             look_line(&("kubectl addons list".to_owned() + &typed::cluster_flags()))
@@ -255,6 +268,12 @@ fn dependents_hints(error: &Dependents) -> Vec<String> {
 fn engine_hints(error: &EngineError) -> Vec<String> {
     match error {
         EngineError::NotInitialised => fix_line("kubectl addons init"),
+        EngineError::Unauthorized { .. } => fix_line(
+            "renew the token or certificate in the kubeconfig, or name another context with --context",
+        ),
+        EngineError::NotKubernetes { .. } => {
+            fix_line("correct --server, or the cluster in the kubeconfig")
+        }
         EngineError::Denied { message, .. } => refused::group_hint(message).into_iter().collect(),
         EngineError::Locked { installation, .. } => vec![
             format!("look:   {}", command("status", installation)),
@@ -267,6 +286,9 @@ fn engine_hints(error: &EngineError) -> Vec<String> {
 fn choice_hints(error: &ChooseError) -> Vec<String> {
     match error {
         ChooseError::Unknown { name, .. } if is_path(name) => path_hints(name),
+        ChooseError::Unknown { name, .. } if version::is_misplaced(name) => {
+            version::misplaced_hints(name)
+        }
         ChooseError::Unknown { near: Some(_), .. } => Vec::new(),
         ChooseError::Unknown { nothing: true, .. } => vec![
             "look:   kubectl addons catalogue list".to_owned(),

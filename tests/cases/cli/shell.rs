@@ -50,6 +50,10 @@ fn the_program_for_kubectl_is_installed_and_answers() -> Result<()> {
     let to = folder.to_str().context("a path")?;
     let install = format!("kubectl-addons completion --install --to {to}");
     let (code, _, said) = user.run(&install)?;
+    ensure!(code == 1 && said.contains("is not a folder"), "{said}");
+    ensure!(!folder.exists(), "a misspelt folder is not created");
+    std::fs::create_dir(&folder)?;
+    let (code, _, said) = user.run(&install)?;
     let program = folder.join("kubectl_complete-addons");
     ensure!(
         code == 0 && said.contains(&format!("{} written", program.display())),

@@ -13,7 +13,7 @@ use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
 use super::{Context, Offer};
-use crate::catalogue::file;
+use crate::catalogue::{file, find_named};
 use crate::error::{CatalogueFileError, OperationError, within};
 
 /// The catalogues that were read.
@@ -118,10 +118,7 @@ impl Context {
         let read = match name {
             None => Catalogue::from_objects(contents.objects),
             Some(name) => {
-                let mut all = contents.objects.iter();
-                if !all.any(|object| object.metadata.name.as_ref() == Some(name)) {
-                    return Err(OperationError::UnknownCatalogue { name: name.clone() });
-                }
+                find_named(contents.objects, name)?;
                 let mut unread = contents.unread.iter();
                 if let Some(unread) = unread.find(|unread| unread.catalogue == *name) {
                     return Err(CatalogueFileError::from(unread).into());

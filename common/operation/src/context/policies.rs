@@ -54,4 +54,16 @@ impl Context {
         let ask = || async { Ok(identity::whoami(self.home().await?).await?) };
         self.policies.requester.get_or_try_init(ask).await
     }
+
+    /// Returns the holder of locks as records name it: the user as the API server sees it, then the process. Only the process if the server
+    /// does not say who asks.
+    pub(crate) async fn holder(&self) -> String {
+        let process = &self.settings.holder;
+        match self.requester().await {
+            Ok(requester) if !requester.user.is_empty() => {
+                format!("{}, {process}", requester.user)
+            }
+            _ => process.clone(),
+        }
+    }
 }

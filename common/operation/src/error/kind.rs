@@ -226,7 +226,7 @@ impl From<&EngineError> for ErrorKind {
         match error {
             EngineError::Denied { .. } => with("Denied"),
             EngineError::Forbidden { .. } => with("Forbidden"),
-            EngineError::Unreachable { .. } => {
+            EngineError::Unreachable { .. } | EngineError::NotKubernetes { .. } => {
                 with(conditions::CLUSTER_UNREACHABLE).of_environment()
             }
             EngineError::Unauthorized { .. } => {

@@ -127,6 +127,7 @@ async fn plan_way_back(
     let record = record.ok_or_else(|| OperationError::UnknownInstallation {
         name: name.name.clone(),
         near: None,
+        offered: false,
     })?;
     let entry = before.entry.clone();
     let answers = Answers::new();

@@ -4,7 +4,7 @@ mod kept;
 
 use addons_engine::{EngineError, revisions};
 use addons_plan::Verb;
-use addons_plan::history::{self, StoredRevision};
+use addons_plan::history::{self, RevisionRequest, StoredRevision};
 use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_DEFAULTED;
 use common::catalogue::select::SelectionRules;
@@ -22,11 +22,11 @@ use crate::intent::Edits;
 use crate::records::name_of;
 
 impl Resolver<'_> {
-    /// Resolves a rollback to a revision, or to the last one with another state.
+    /// Resolves a rollback to a revision.
     pub(crate) async fn resolve_rollback(
         &self,
         name: &str,
-        revision: Option<i64>,
+        to: &RevisionRequest,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
         let namespace = self.ctx.settings().namespace.as_deref();
@@ -34,18 +34,17 @@ impl Resolver<'_> {
         let kept = self.list_revisions(record).await?;
         let is_interrupted = history::is_interrupted(record);
         // An interrupted rollback continues with its revision.
-        let begun =
-            history::find_interrupted_rollback(&kept, record).filter(|_| revision.is_none());
-        let target =
-            match begun {
-                Some(begun) => begun,
-                None => history::find_rollback_target(&kept, revision, is_interrupted).map_err(
-                    |why| RollbackError::NoRevision {
-                        installation: name_of(record),
-                        why,
-                    },
-                )?,
-            };
+        let begun = history::find_interrupted_rollback(&kept, record)
+            .filter(|_| *to == RevisionRequest::Previous);
+        let target = match begun {
+            Some(begun) => begun,
+            None => history::find_rollback_target(&kept, to, is_interrupted).map_err(|why| {
+                RollbackError::NoRevision {
+                    installation: name_of(record),
+                    why,
+                }
+            })?,
+        };
         let entry = self.find_revision_entry(record, target).await?;
         self.resolve_restored(record, target, entry, answers).await
     }
@@ -82,15 +81,7 @@ impl Resolver<'_> {
         resolved.is_asked_for = true;
         resolved.revision = Some(target.number);
         resolved.wanted.spec = target.spec_to_restore(&record.spec, &resolved.entry.version);
-        let annotations = resolved.wanted.annotations_mut();
-        match &target.defaulted {
-            Some(defaulted) => {
-                annotations.insert(ANNOTATION_DEFAULTED.to_owned(), defaulted.clone());
-            }
-            None => {
-                annotations.remove(ANNOTATION_DEFAULTED);
-            }
-        }
+        set_defaulted(&mut resolved.wanted, target);
         if !target.spec.values_from.is_empty() {
             self.ctx
                 .report_finding(Finding::SecretsOfToday(resolved.name.clone()));
@@ -157,9 +148,30 @@ impl Resolver<'_> {
         Ok(Some(resolved))
     }
 
+    /// Returns a revision, to read what it holds.
+    ///
+    /// # Errors
+    /// It is not kept, or the server cannot be reached or refuses the request.
+    pub async fn find_revision(
+        &self,
+        record: &AddonInstallation,
+        number: i64,
+    ) -> Result<StoredRevision, OperationError> {
+        let kept = revisions::list(self.ctx.home().await?, record).await?;
+        let found = history::find_by_number(&kept, number).cloned();
+        let found = found.map_err(|why| RollbackError::NoRevision {
+            installation: name_of(record),
+            why,
+        });
+        Ok(found?)
+    }
+
     /// Returns the entry of a revision: the one that was kept with it, else the same one in its catalogue. That of a core add-on is only
     /// taken from its catalogue, because the webhook guards catalogues and core records, but no revisions (semantics 12.3).
-    pub(crate) async fn find_revision_entry(
+    ///
+    /// # Errors
+    /// Neither has the entry, or a catalogue cannot be read.
+    pub async fn find_revision_entry(
         &self,
         record: &AddonInstallation,
         revision: &StoredRevision,
@@ -200,6 +212,31 @@ impl Resolver<'_> {
             }
             .into()
         })
+    }
+}
+
+/// Returns a record as it was with a revision, to read its values.
+#[must_use]
+pub fn record_at_revision(
+    record: &AddonInstallation,
+    revision: &StoredRevision,
+) -> AddonInstallation {
+    let mut then = record.clone();
+    then.spec = revision.spec.clone();
+    set_defaulted(&mut then, revision);
+    then
+}
+
+/// Sets which values a record got by default, as in a revision.
+fn set_defaulted(record: &mut AddonInstallation, revision: &StoredRevision) {
+    let annotations = record.annotations_mut();
+    match &revision.defaulted {
+        Some(defaulted) => {
+            annotations.insert(ANNOTATION_DEFAULTED.to_owned(), defaulted.clone());
+        }
+        None => {
+            annotations.remove(ANNOTATION_DEFAULTED);
+        }
     }
 }
 

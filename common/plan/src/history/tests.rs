@@ -92,9 +92,10 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
         done(2, "1.0.0", 2),
         done(3, "1.1.0", 2),
     );
-    let number = |all: &[&StoredRevision], asked| {
+    let number = |all: &[&StoredRevision], asked: Option<i64>| {
         let all: Vec<StoredRevision> = all.iter().map(|one| (*one).clone()).collect();
-        find_rollback_target(&all, asked, false).map(|found| found.number)
+        let asked = asked.map_or(RevisionRequest::Previous, RevisionRequest::Number);
+        find_rollback_target(&all, &asked, false).map(|found| found.number)
     };
     assert_eq!(number(&[&failed, &three, &two], None), Ok(3));
     assert_eq!(number(&[&three, &two, &one], None), Ok(2));
@@ -122,7 +123,7 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
     assert_eq!(number(&[], Some(1)), Err(NoRevision::Nothing));
     let begun = |all: &[&StoredRevision]| {
         let all: Vec<StoredRevision> = all.iter().map(|one| (*one).clone()).collect();
-        find_rollback_target(&all, None, true).map(|found| found.number)
+        find_rollback_target(&all, &RevisionRequest::Previous, true).map(|found| found.number)
     };
     assert_eq!(
         begun(&[&three, &two]),
@@ -136,6 +137,31 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
         unknown.to_string(),
         "revision 9 is not kept; revisions that are: 3, 2"
     );
+}
+
+#[test]
+fn a_version_names_its_newest_revision_that_succeeded() {
+    let all = [
+        revision(5, "1.1.0", "Deployment web: timed out", 1),
+        revision(4, "1.0.0", "done", 2),
+        revision(3, "v1.1.0", "done", 1),
+        revision(2, "1.2.0", "interrupted", 1),
+        revision(1, "1.0.0", "done", 1),
+    ];
+    let number = |asked: &str| {
+        let asked = RevisionRequest::Version(asked.to_owned());
+        find_rollback_target(&all, &asked, false).map(|found| found.number)
+    };
+    assert_eq!(number("1.0.0"), Ok(4));
+    assert_eq!(number("1.1"), Ok(3));
+    assert_eq!(
+        number("1.2.0").unwrap_err().to_string(),
+        "no revision that succeeded with version 1.2.0 is kept; versions that are: 1.0.0 (revision 4), v1.1.0 (revision 3)"
+    );
+    let failed = &all[..1];
+    let asked = RevisionRequest::Version("1.1.0".to_owned());
+    let none = find_rollback_target(failed, &asked, false).unwrap_err();
+    assert!(none.to_string().ends_with("versions that are: none"));
 }
 
 #[test]

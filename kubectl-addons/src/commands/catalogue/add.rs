@@ -3,6 +3,7 @@
 use addons_admission::validate;
 use addons_engine::catalogues::{self, CatalogueWrite};
 use addons_engine::{EngineError, local};
+use addons_operation::catalogue::find_named;
 use anyhow::{Result, bail};
 use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
 use common::api::names;
@@ -78,7 +79,7 @@ async fn sync_empty(session: &Session, added: &[&AddonCatalogue]) -> Result<Exit
     let stored = session.ctx().fresh();
     let stored = stored.catalogues().await?;
     for object in empty {
-        let object = objects::find_catalogue(stored, objects::catalogue_name(object))?;
+        let object = find_named(stored, objects::catalogue_name(object))?;
         worst = worst.max(super::sync::sync_one(session, object).await.1);
     }
     Ok(worst)

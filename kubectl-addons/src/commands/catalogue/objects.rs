@@ -2,10 +2,8 @@
 
 use addons_admission::Requester;
 use addons_engine::identity;
-use addons_operation::OperationError;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
-use common::nearest::nearest;
 
 use crate::session::Session;
 
@@ -34,29 +32,6 @@ pub(super) fn count_content(object: &AddonCatalogue) -> String {
         format_count(addons.len(), "add-on"),
         format_count(versions, "version")
     )
-}
-
-/// Finds the catalogue with this name.
-pub(super) fn find_catalogue<'a>(
-    objects: &'a [AddonCatalogue],
-    wanted: &str,
-) -> Result<&'a AddonCatalogue> {
-    if let Some(found) = objects
-        .iter()
-        .find(|object| catalogue_name(object) == wanted)
-    {
-        return Ok(found);
-    }
-    let visible = objects
-        .iter()
-        .filter(|object| object.spec.class != CatalogueClass::Core);
-    match nearest(wanted, visible.map(catalogue_name)) {
-        Some(near) => bail!("no catalogue named {wanted}; did you mean {near}?"),
-        None => Err(OperationError::UnknownCatalogue {
-            name: wanted.to_owned(),
-        }
-        .into()),
-    }
 }
 
 /// Returns who makes the request. Asks the server only for core catalogues, where the verdict depends on it.

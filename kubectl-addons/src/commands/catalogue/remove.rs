@@ -2,13 +2,14 @@
 
 use addons_admission::validate;
 use addons_engine::catalogues;
+use addons_operation::catalogue::find_named;
 use anyhow::Result;
 
 use super::objects;
 use crate::cli::reading::CatalogueRemoveArgs;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{output, prompt};
+use crate::{change, output, prompt};
 use addons_operation::Records;
 use addons_operation::resolve::verdict;
 
@@ -19,10 +20,10 @@ use addons_operation::resolve::verdict;
 /// A catalogue does not exist, a core installation needs one, the user declined, or the server refuses.
 pub async fn run(session: &Session, args: &CatalogueRemoveArgs) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
-    let objects: Result<Vec<_>> = args
+    let objects: Result<Vec<_>, _> = args
         .names
         .iter()
-        .map(|name| objects::find_catalogue(existing, name))
+        .map(|name| find_named(existing, name))
         .collect();
     let objects = objects?;
     let known = Records::read(session.ctx()).await?;
@@ -38,11 +39,23 @@ pub async fn run(session: &Session, args: &CatalogueRemoveArgs) -> Result<Exit> 
             .catalogues
             .retain(|other| other.name() != objects::catalogue_name(object));
     }
+    if args.dry_run {
+        let cluster = session.cluster().await?;
+        for object in objects {
+            catalogues::delete(cluster, object, true).await?;
+            output::note(&format!(
+                "remove catalogue {}",
+                objects::catalogue_name(object)
+            ));
+        }
+        output::note(change::UNCHANGED);
+        return Ok(Exit::Done);
+    }
     if is_in_use && !args.yes {
         prompt::confirm("Remove? [y/N] ")?;
     }
     for object in objects {
-        catalogues::delete(session.cluster().await?, object).await?;
+        catalogues::delete(session.cluster().await?, object, false).await?;
         output::note(&format!(
             "catalogue {} removed",
             objects::catalogue_name(object)

@@ -3,6 +3,7 @@
 use addons_admission::AdmissionFacts;
 use addons_admission::rules::catalogue::lost_to_others;
 use addons_operation::Offer;
+use addons_operation::catalogue::find_named;
 use anyhow::Result;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::catalogue::{Catalogue, CatalogueEntry};
@@ -25,7 +26,7 @@ pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
 /// # Errors
 /// The catalogue does not exist, or the server cannot be reached or refuses the request.
 pub async fn run(session: &Session, args: &CatalogueShowArgs) -> Result<Exit> {
-    let object = objects::find_catalogue(session.ctx().catalogues().await?, &args.name)?;
+    let object = find_named(session.ctx().catalogues().await?, &args.name)?;
     match args.output.format {
         OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
             output::print_value(&strip_server_fields(object), args.output)?

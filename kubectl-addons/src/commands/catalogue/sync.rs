@@ -1,6 +1,7 @@
 //! `catalogue sync [NAME…]`
 
 use addons_distribution::sync::{self, SyncedCatalogue};
+use addons_operation::catalogue::find_named;
 use addons_sources::title;
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
@@ -51,9 +52,7 @@ pub async fn run(session: &Session, args: &CatalogueSyncArgs) -> Result<Exit> {
             .collect()
     } else {
         let names = args.names.iter();
-        let named: Result<Vec<_>> = names
-            .map(|name| objects::find_catalogue(existing, name))
-            .collect();
+        let named: Result<Vec<_>, _> = names.map(|name| find_named(existing, name)).collect();
         named?
     };
     if objects.is_empty() {

@@ -1,14 +1,12 @@
 //! Add-ons that were installed from an index and are no longer in it.
 
-use addons_operation::Resolver;
 use addons_operation::kops::index::RemovedAddon;
 use addons_operation::plan::{UninstallRequest, plan_uninstall};
+use addons_operation::{Plan, Resolver};
 use anyhow::Result;
 
 use crate::cli::channel::ChannelApplyArgs;
-use crate::exit::Exit;
-use crate::session::Session;
-use crate::{change, output};
+use crate::output;
 
 /// Names the add-ons, and says what happens to them.
 pub(super) fn announce_removed(removed: &[RemovedAddon], prune: bool) {
@@ -29,13 +27,15 @@ pub(super) fn announce_removed(removed: &[RemovedAddon], prune: bool) {
     }
 }
 
-/// Uninstalls those that have an installation.
-pub(super) async fn uninstall_removed(
-    session: &Session,
+/// Plans to uninstall those that have an installation.
+///
+/// # Errors
+/// Too many are missing from the index, or the plan cannot be made.
+pub(super) async fn plan_removal(
     resolver: &Resolver<'_>,
     removed: &[RemovedAddon],
     args: &ChannelApplyArgs,
-) -> Result<Exit> {
+) -> Result<Plan> {
     let names = removed.iter().filter_map(|one| one.installation.clone());
     let removal = UninstallRequest {
         names: names.collect(),
@@ -44,6 +44,5 @@ pub(super) async fn uninstall_removed(
         ..UninstallRequest::default()
     };
     resolver.check_removal(&removal.names, args.change.accept.allow_prune)?;
-    let plan = plan_uninstall(resolver, &removal).await?;
-    change::execute(session, plan, &args.change.run, false).await
+    Ok(plan_uninstall(resolver, &removal).await?)
 }

@@ -34,6 +34,11 @@ enum InstallError {
     )]
     NoFolder,
     #[error(
+        "{}: is not a folder\n  fix:    create it, or name one of the PATH: kubectl addons completion --install --to DIR",
+        .0.display()
+    )]
+    NotAFolder(PathBuf),
+    #[error(
         "{}: is not a file of this command, and is left as it is\n  fix:    remove it, or name another folder: \
          kubectl addons completion --install --to DIR",
         .0.display()
@@ -55,11 +60,8 @@ pub fn run(to: Option<&Path>) -> Result<Exit> {
     let folder = to.map(Path::to_owned).or_else(|| plugin_folder(&path));
     let folder = folder.ok_or(InstallError::NoFolder)?;
     let program = folder.join(FILE);
-    if to.is_some() {
-        fs::create_dir_all(&folder).map_err(|error| InstallError::Unwritable {
-            path: folder.clone(),
-            error,
-        })?;
+    if !folder.is_dir() {
+        return Err(InstallError::NotAFolder(folder).into());
     }
     let is_new = write(&program)?;
     output::note(&format!(
