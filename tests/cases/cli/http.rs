@@ -162,3 +162,28 @@ fn what_is_refused() -> Result<()> {
     }
     Ok(())
 }
+
+/// A web server is not an empty cluster.
+#[test]
+fn a_web_server_is_no_api_server() -> Result<()> {
+    let server = Server::start(Vec::new())?;
+    let page = Server::start(vec![(
+        "/version",
+        vec!["HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n<!DOCTYPE html>".to_owned()],
+    )])?;
+    let user = User::new()?;
+    for (address, answer) in [
+        (&server.address, "HTTP 404"),
+        (&page.address, "something else than a version"),
+    ] {
+        for command in ["list", "install web --yes"] {
+            let line = format!("kubectl-addons {command} --server {address}");
+            let (code, shown, said) = user.run(&line)?;
+            let expected = format!(
+                "does not look like a Kubernetes API server: /version is answered with {answer}"
+            );
+            ensure!(code == 1 && said.contains(&expected), "{line}: {shown}{said}");
+        }
+    }
+    Ok(())
+}
