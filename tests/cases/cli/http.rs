@@ -182,7 +182,10 @@ fn a_web_server_is_no_api_server() -> Result<()> {
             let expected = format!(
                 "does not look like a Kubernetes API server: /version is answered with {answer}"
             );
-            ensure!(code == 1 && said.contains(&expected), "{line}: {shown}{said}");
+            ensure!(
+                code == 1 && said.contains(&expected),
+                "{line}: {shown}{said}"
+            );
         }
     }
     Ok(())
