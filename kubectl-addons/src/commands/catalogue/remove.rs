@@ -20,12 +20,10 @@ use addons_operation::resolve::verdict;
 /// A catalogue does not exist, a core installation needs one, the user declined, or the server refuses.
 pub async fn run(session: &Session, args: &CatalogueRemoveArgs) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
-    let objects: Result<Vec<_>, _> = args
-        .names
-        .iter()
-        .map(|name| find_named(existing, name))
-        .collect();
-    let objects = objects?;
+    let mut objects = Vec::new();
+    for name in &args.names {
+        objects.push(find_named(existing, name)?);
+    }
     let known = Records::read(session.ctx()).await?;
     let requester = objects::find_requester(session, &objects).await?;
     let mut facts = verdict::collect_facts(session.ctx(), &known, Default::default(), true).await?;

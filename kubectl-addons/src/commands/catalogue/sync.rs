@@ -51,9 +51,11 @@ pub async fn run(session: &Session, args: &CatalogueSyncArgs) -> Result<Exit> {
         all.filter(|object| object.spec.from.is_some() && !is_copy(&object.metadata))
             .collect()
     } else {
-        let names = args.names.iter();
-        let named: Result<Vec<_>, _> = names.map(|name| find_named(existing, name)).collect();
-        named?
+        let mut named = Vec::new();
+        for name in &args.names {
+            named.push(find_named(existing, name)?);
+        }
+        named
     };
     if objects.is_empty() {
         let add = hint::indent_lines(&hint::fix_line(
