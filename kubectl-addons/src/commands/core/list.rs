@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use addons_clusters::core_set::{CoreAddon, CoreAddonSource};
 use addons_distribution::core_set::ClusterCore;
 use addons_distribution::core_set::look::{ClusterLook, CoreSetState};
+use addons_plan::standing::StandingState;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::installation::core_guard::{is_guarded, is_released};
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use crate::cli::OutputFormat;
 use crate::cli::core::CoreListArgs;
+use crate::commands::core::UnreadCluster;
 use crate::exit::Exit;
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
@@ -55,7 +57,19 @@ pub async fn run(session: &Session, args: &CoreListArgs) -> Result<Exit> {
                 let waits = clusters.waiting.contains(&namespace);
                 rows.extend(cluster_rows(&namespace, &look, waits));
             }
-            Err(error) => worst = worst.max(partial::report_failure(&namespace, error)),
+            Err(UnreadCluster { error, records }) => {
+                worst = worst.max(partial::report_failure(&namespace, error));
+                let look = ClusterLook {
+                    records,
+                    state: CoreSetState::Unused,
+                };
+                let recorded = cluster_rows(&namespace, &look, false).into_iter();
+                rows.extend(recorded.map(|row| CoreRow {
+                    decision: CoreDecision::Unknown,
+                    phase: StandingState::Unknown.to_string(),
+                    ..row
+                }));
+            }
         }
     }
     if rows.iter().any(|row| row.decision == CoreDecision::Taken) {
@@ -70,7 +84,9 @@ pub async fn run(session: &Session, args: &CoreListArgs) -> Result<Exit> {
             rows.iter().map(|row| row.name.as_str()),
         ),
         OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => {
-            output::note("there are no core add-ons")
+            if worst == Exit::Done {
+                output::note("there are no core add-ons");
+            }
         }
         OutputFormat::Table | OutputFormat::Wide => {
             output::print_text(&table(&rows).render_listing(args.output))
