@@ -142,8 +142,8 @@ async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str)
     soaked_rules(stage, &text, "1h").await?;
     let label = ["label", "namespace", &stage.namespace, team, "listed=yes"];
     stage.plugin.kubectl(&label).await?.done()?;
-    let text = listed_for("listed: \"yes\"", "[{name: extra, version: 1.0.0}]");
-    write(stage, CUSTOM_CORE_ADDONS, "addons.yaml", &text).await?;
+    let listed = listed_for("listed: \"yes\"", "[{name: extra, version: 1.0.0}]");
+    write(stage, CUSTOM_CORE_ADDONS, "addons.yaml", &listed).await?;
     let waits = format!("{team}/extra  waits: the change reaches other clusters first");
     for _ in 0..2 {
         let said = core(stage, "reconcile", 0).await?.stderr;
