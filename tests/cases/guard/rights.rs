@@ -109,7 +109,10 @@ async fn g06_the_loop_may_do_what_it_needs_and_no_more() -> Result<()> {
                 true,
             ),
             ("create configmaps -n shop", false),
-            ("create addoncatalogues.kubectl-addons.dev/compatible-addons -n shop", true),
+            (
+                "create addoncatalogues.kubectl-addons.dev/compatible-addons -n shop",
+                true,
+            ),
             ("get configmaps/addon-template-data -n kubectl-addons", true),
             ("get configmaps/addon-template-data -n shop", false),
             (
