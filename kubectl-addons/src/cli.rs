@@ -198,6 +198,7 @@ impl CliCommand {
             Self::Preflight(args) => &args.clusters,
             Self::Plan(args) => &args.clusters,
             Self::Apply(args) => &args.clusters,
+            Self::Core(core::CoreCommand::Release(args)) => &args.clusters,
             _ => return None,
         };
         clusters.clusters.as_deref()

@@ -57,8 +57,18 @@ async fn rules(stage: &Stage, text: &str) -> Result<()> {
     write(stage, CORE_ADDON_RULES, "rules.yaml", text).await
 }
 
+/// Lists add-ons for the cluster with the list.
 async fn list(stage: &Stage, text: &str) -> Result<()> {
-    write(stage, CUSTOM_CORE_ADDONS, "addons.yaml", text).await
+    let text = listed_for(
+        &format!("kubernetes.io/metadata.name: {}", stage.namespace),
+        text,
+    );
+    write(stage, CUSTOM_CORE_ADDONS, "addons.yaml", &text).await
+}
+
+/// A list whose add-ons are for the namespaces with a label.
+pub(crate) fn listed_for(label: &str, text: &str) -> String {
+    text.replace("{name: ", &format!("{{clusters: {{{label}}}, name: "))
 }
 
 /// States which network plugin the cluster has.

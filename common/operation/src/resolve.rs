@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use addons_admission::AdmissionFacts;
 use addons_versions::tolerant;
 use common::api::installation::AddonInstallation;
+use common::api::installation::core_guard::is_guarded;
 use common::api::names::InstallationName;
 use common::catalogue::select::{EntryRequest, Selection};
 use common::catalogue::{CatalogueEntry, content};
@@ -217,6 +218,8 @@ impl<'a> Resolver<'a> {
             }
             let chosen = match targets {
                 [] => self.resolve_followed(record).await,
+                // Its core set says which version it has, and the reconciler refuses another one.
+                _ if version.is_none() && is_guarded(record) => self.choose_recorded(record).await,
                 _ => self.resolve_version(record, version).await,
             };
             let resolved = match chosen {

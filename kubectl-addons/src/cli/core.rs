@@ -4,6 +4,7 @@
 use clap::{Args, Subcommand};
 
 use super::Listing;
+use super::fleet::ClusterArgs;
 use super::name::Candidates;
 use super::operation::{NameArgs, RunArgs, SourceArgs};
 use super::values::ValueEditArgs;
@@ -48,6 +49,8 @@ pub struct CoreReleaseArgs {
     /// Release every record in the namespace, because its cluster is being deleted; the cluster is not contacted
     #[arg(long, conflicts_with = "names")]
     pub cluster_deleting: bool,
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
 }
 
 /// Flags of `core restore`.

@@ -2,7 +2,7 @@
 
 mod explain;
 mod list;
-mod release;
+pub mod release;
 mod restore;
 
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use addons_distribution::core_set::look::{ClusterLook, CoreSetInputs};
 use addons_distribution::core_set::progress;
 use addons_operation::OperationError;
 use anyhow::Result;
+use common::api::installation::AddonInstallation;
 
 use crate::cli::core::CoreCommand;
 use crate::exit::Exit;
@@ -32,10 +33,18 @@ pub async fn run(session: &Session, verb: &CoreCommand) -> Result<Exit> {
 
 /// The clusters that have a core set.
 struct CoreClusters {
-    /// Each by the namespace of its core records, with an error if it cannot be read.
-    looks: Vec<(String, Result<ClusterLook, OperationError>)>,
+    /// Each by the namespace of its core records. One that cannot be read has its records and the error.
+    looks: Vec<(String, Result<ClusterLook, UnreadCluster>)>,
     /// The namespaces of the clusters in which changes wait for other clusters.
     waiting: BTreeSet<String>,
+}
+
+/// A cluster whose core set cannot be read.
+struct UnreadCluster {
+    /// Why.
+    error: OperationError,
+    /// The records in its namespace, as far as they can be read.
+    records: Vec<AddonInstallation>,
 }
 
 async fn read_clusters(session: &Session) -> Result<CoreClusters> {
@@ -45,10 +54,14 @@ async fn read_clusters(session: &Session) -> Result<CoreClusters> {
     let stored = progress::read(home, &ctx.settings().system_namespace).await?;
     let mut looks = Vec::new();
     for ctx in world.contexts(ctx) {
-        looks.push((
-            ctx.settings().records_namespace().to_owned(),
-            world.look_at(&ctx, None).await,
-        ));
+        let look = match world.look_at(&ctx, None).await {
+            Ok(look) => Ok(look),
+            Err(error) => {
+                let records = world.records(&ctx).await.unwrap_or_default();
+                Err(UnreadCluster { error, records })
+            }
+        };
+        looks.push((ctx.settings().records_namespace().to_owned(), look));
     }
     let known: Vec<&ClusterLook> = looks
         .iter()

@@ -5,7 +5,8 @@ use anyhow::Result;
 use super::rollout::{self, FleetRollout};
 use super::{Fleet, parse_rollout, reading};
 use crate::cli::CliCommand;
-use crate::commands;
+use crate::cli::core::CoreCommand;
+use crate::commands::{self, core};
 use crate::exit::{Exit, UsageError};
 use crate::words::{fleet as words, typed};
 
@@ -25,6 +26,12 @@ pub async fn run(fleet: &Fleet, command: &CliCommand) -> Result<Exit> {
         CliCommand::Diff(args) => return reading::diff(fleet, args).await,
         CliCommand::Preflight(args) => return reading::preflight(fleet, args).await,
         CliCommand::Plan(args) => return reading::plan(fleet, args).await,
+        CliCommand::Core(CoreCommand::Release(args)) => {
+            let (done, failed) = fleet
+                .read_each(async |session| core::release::release_found(session, args).await)
+                .await;
+            return core::release::conclude(&done, failed, args);
+        }
         _ => return Err(UsageError(words::ONE_CLUSTER.to_owned()).into()),
     };
     let rollout = FleetRollout {

@@ -181,13 +181,14 @@ impl<F: Future<Output = (usize, Exit)>> RolloutWork<'_, F> {
                 self.begin(*at);
             }
             let mut looked_at = Vec::new();
-            let mut is_done = true;
+            let (mut is_done, mut is_changed) = (true, false);
             for _ in clusters {
                 let Some((at, exit)) = self.running.next().await else {
                     break;
                 };
                 if let Some(ClusterState::Begun(planned)) = self.states.get(at) {
                     looked_at.push((at, planned.installations.clone()));
+                    is_changed |= planned.is_due;
                 }
                 is_done &= exit == Exit::Done;
                 self.record_end(at, exit);
@@ -199,6 +200,9 @@ impl<F: Future<Output = (usize, Exit)>> RolloutWork<'_, F> {
                 return Some(StopReason::Failed);
             }
             looked_at.retain(|(_, installations)| !installations.is_empty());
+            // Where nothing changed, and before clusters where nothing is due, there is nothing to wait for.
+            let waits = is_changed && self.has_due(waves.get(number + 1..).unwrap_or_default());
+            let gate = gate.map(|soak| if waits { soak } else { Duration::ZERO });
             if let Some(soak) = gate.filter(|_| !looked_at.is_empty()) {
                 let is_ready = tokio::select! {
                     is_ready = self.stays_ready(&looked_at, soak) => is_ready,
@@ -210,6 +214,15 @@ impl<F: Future<Output = (usize, Exit)>> RolloutWork<'_, F> {
             }
         }
         None
+    }
+
+    /// Whether anything is due in the clusters of waves that have not begun.
+    fn has_due(&self, waves: &[(Vec<usize>, Option<Duration>)]) -> bool {
+        let mut clusters = waves.iter().flat_map(|(clusters, _)| clusters);
+        clusters.any(|at| {
+            let state = self.states.get(*at);
+            matches!(state, Some(ClusterState::Planned(planned)) if planned.is_due)
+        })
     }
 
     /// Whether clusters stay ready for the duration.

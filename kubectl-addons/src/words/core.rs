@@ -15,6 +15,8 @@ pub enum CoreDecision {
     Waits,
     /// It belongs to the core set, and another installation has its name.
     Taken,
+    /// It belongs to the core set, is not installed, and no catalogue has it.
+    NotOffered,
     /// It no longer belongs to the core set.
     Dropped,
     /// It was released.
@@ -33,6 +35,7 @@ pub fn describe_decision(decided: CoreDecision) -> &'static str {
         CoreDecision::Listed => "listed",
         CoreDecision::Waits => "listed; changes wait",
         CoreDecision::Taken => "listed; its name is taken",
+        CoreDecision::NotOffered => "listed; no catalogue has it",
         CoreDecision::Dropped => "no longer listed",
         CoreDecision::Released => "released",
         CoreDecision::ByHand => "installed with --core",

@@ -5,10 +5,10 @@ use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::api::names::{CORE_ADDON_RULES, FINALIZER_UNINSTALL};
+use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, FINALIZER_UNINSTALL};
 use serde_json::{Value, json};
 
-use super::{CORE, RULES, core, installed, is_guarded, list, rules};
+use super::{CORE, RULES, core, installed, is_guarded, listed_for, rules, write};
 
 /// Rules, and for how long a canary has to stay ready.
 async fn soaked_rules(stage: &Stage, text: &str, soak: &str) -> Result<()> {
@@ -140,7 +140,10 @@ pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
 async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str) -> Result<()> {
     let text = RULES.replace("1.0.0", "2.0.0");
     soaked_rules(stage, &text, "1h").await?;
-    list(stage, "[{name: extra, version: 1.0.0}]").await?;
+    let label = ["label", "namespace", &stage.namespace, team, "listed=yes"];
+    stage.plugin.kubectl(&label).await?.done()?;
+    let listed = listed_for("listed: \"yes\"", "[{name: extra, version: 1.0.0}]");
+    write(stage, CUSTOM_CORE_ADDONS, "addons.yaml", &listed).await?;
     let waits = format!("{team}/extra  waits: the change reaches other clusters first");
     for _ in 0..2 {
         let said = core(stage, "reconcile", 0).await?.stderr;
@@ -177,7 +180,7 @@ async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str)
     let created =
         format!("{team}/extra  is listed as a core add-on of this cluster: record created");
     ensure!(said.contains(&created), "{said}");
-    list(stage, "[]").await?;
+    write(stage, CUSTOM_CORE_ADDONS, "addons.yaml", "[]").await?;
     core(stage, "core release extra", 0).await?;
     core(stage, &format!("core release extra -n {team}"), 0).await?;
     core(stage, "reconcile", 0).await.map(drop)

@@ -4,7 +4,7 @@ use addons_tests::stage::{Stage, recorded};
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::{core, is_guarded, patch};
+use super::{core, is_guarded, list, patch};
 
 /// Whoever may delete what is guarded.
 const GLASS: [&str; 3] = [
@@ -59,6 +59,7 @@ pub(super) async fn deleted_records_are_written_again(stage: &Stage) -> Result<(
         ensure!(record["spec"]["coreAddon"] == true, "{record}");
         ensure!(is_guarded(&record) == (name == "dns"), "{record}");
     }
+    keeps_the_listed_version(stage).await?;
     // The reconciler was faster: its record knows nothing of the objects, and waits.
     deleted(stage, "dns").await?;
     core(stage, "reconcile", 4).await?;
@@ -73,5 +74,20 @@ pub(super) async fn deleted_records_are_written_again(stage: &Stage) -> Result<(
         &["no object carries the label", "install shop -n"],
     )
     .await?;
+    core(stage, "reconcile", 0).await.map(drop)
+}
+
+/// An upgrade of a restored record stays at the version that is listed, where a newer one is in the catalogue.
+async fn keeps_the_listed_version(stage: &Stage) -> Result<()> {
+    list(stage, "[{name: extra, version: 1.0.0}]").await?;
+    core(stage, "reconcile", 0).await?;
+    deleted(stage, "extra").await?;
+    core(stage, "core restore extra --yes", 0).await?;
+    core(stage, "upgrade extra --yes", 0).await?;
+    let record = stage.record("extra").await?;
+    let version = &record["status"]["installed"]["version"];
+    ensure!(version == "1.0.0", "{record}");
+    core(stage, "reconcile", 0).await?;
+    list(stage, "[]").await?;
     core(stage, "reconcile", 0).await.map(drop)
 }

@@ -10,7 +10,7 @@ use addons_tests::running::Running;
 use addons_tests::servers::http::{Answer, Server};
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::api::names::API_VERSION;
@@ -198,20 +198,24 @@ async fn the_loop_distributes_and_flags_what_was_removed() -> Result<()> {
 /// What fits a cluster is stored in its namespace, and follows its upgrade.
 async fn stored(hub: &Hub) -> Result<()> {
     let namespace = hub.namespace("spoke");
-    let path = objects::path("configmap", &namespace, "compatible-addons").context("known")?;
+    let path =
+        format!("/apis/{API_VERSION}/namespaces/{namespace}/addoncatalogues/compatible-addons");
     let client = hub.stage.cluster.client().await?;
     let lists = async |versions: &[&str]| {
         until(&format!("{versions:?} fit"), async || {
             let stored = objects::read(&client, &path).await?.unwrap_or_default();
-            let text = stored["data"]["addons.json"].as_str().unwrap_or("[]");
-            let all: Vec<Value> = serde_json::from_str(text)?;
+            let addon = &stored["spec"]["addons"][0];
+            let all = addon["versions"].as_array();
+            let all: Vec<&Value> = all.into_iter().flatten().collect();
             let found: Vec<_> = all
                 .iter()
                 .filter_map(|one| one["version"].as_str())
                 .collect();
-            let is_whole = all
-                .iter()
-                .all(|one| one["name"] == "web" && one["digest"].is_string());
+            let is_whole = addon["name"] == "web"
+                && all.iter().all(|one| {
+                    one["manifestHash"].is_string()
+                        && one["source"]["catalogue"]["name"] == "platform"
+                });
             Ok((found == versions && is_whole)
                 .then_some(())
                 .ok_or_else(|| stored.to_string()))

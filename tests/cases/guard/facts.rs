@@ -14,6 +14,8 @@ use common::api::names::{
 };
 use serde_json::{Value, json};
 
+use crate::core_addons::listed_for;
+
 use super::core::{config_map, denied, kubectl, listed, until_denied};
 
 /// An administrator, and a member of the core group, of a cluster with the policies and without the webhook.
@@ -69,8 +71,14 @@ fn text(name: &str, key: &str, text: &str) -> Value {
     })
 }
 
+/// Lists add-ons for the cluster with the list.
 fn list(addons: &str) -> Value {
-    text(CUSTOM_CORE_ADDONS, "addons.yaml", addons)
+    let label = format!("kubernetes.io/metadata.name: {SYSTEM_NAMESPACE}");
+    text(
+        CUSTOM_CORE_ADDONS,
+        "addons.yaml",
+        &listed_for(&label, addons),
+    )
 }
 
 #[tokio::test]

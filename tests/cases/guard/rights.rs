@@ -109,7 +109,10 @@ async fn g06_the_loop_may_do_what_it_needs_and_no_more() -> Result<()> {
                 true,
             ),
             ("create configmaps -n shop", false),
-            ("create configmaps/compatible-addons -n shop", true),
+            (
+                "create addoncatalogues.kubectl-addons.dev/compatible-addons -n shop",
+                true,
+            ),
             ("get configmaps/addon-template-data -n kubectl-addons", true),
             ("get configmaps/addon-template-data -n shop", false),
             (
@@ -227,7 +230,7 @@ async fn g06_the_narrowed_rights_are_enough() -> Result<()> {
     says("\"phase\":\"Ready\"").await?;
     for (kind, name) in [
         ("configmap/till", "the object"),
-        ("configmap/compatible-addons", "what fits"),
+        ("addoncatalogue/compatible-addons", "what fits"),
         ("controllerrevisions", "a revision"),
     ] {
         until(name, async || {

@@ -19,6 +19,8 @@ use common::api::names::{
     ANNOTATION_RELEASED, CORE_ADDON_RULES, CORE_GROUP, CUSTOM_CORE_ADDONS, SYSTEM_NAMESPACE,
 };
 use serde_json::json;
+
+use crate::core_addons::listed_for;
 use tokio::time::timeout;
 
 use super::is_there;
@@ -199,7 +201,11 @@ async fn g19_a_core_addon_that_is_listed_again_is_not_released() -> Result<()> {
         });
         stage.apply(&object.to_string()).await
     };
-    let list = async |text: &str| write(CUSTOM_CORE_ADDONS, "addons.yaml", text).await;
+    let here = format!("kubernetes.io/metadata.name: {}", stage.namespace);
+    let list = async |text: &str| {
+        let text = listed_for(&here, text);
+        write(CUSTOM_CORE_ADDONS, "addons.yaml", &text).await
+    };
     write(CORE_ADDON_RULES, "rules.yaml", "[]").await?;
     list(LISTED).await?;
     stage.plugin.run(&RECONCILE).await?.done()?;

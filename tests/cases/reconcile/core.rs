@@ -9,6 +9,8 @@ use anyhow::{Result, ensure};
 use common::api::names::{ANNOTATION_CLUSTER_DELETING, FINALIZER_CORE_GUARD, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
+use crate::core_addons::listed_for;
+
 use super::deployed::{COMPONENTS, OVERLAY, account};
 
 const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy");
@@ -29,6 +31,8 @@ async fn apply(admin: &Plugin, object: &Value) -> Result<()> {
 
 /// Writes what core sets follow from, as a member of the core group.
 async fn list(admin: &Plugin, addons: &str) -> Result<()> {
+    let label = format!("kubernetes.io/metadata.name: {SYSTEM_NAMESPACE}");
+    let addons = &listed_for(&label, addons);
     let map = |name: &str, key: &str, text: &str| {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap", "data": {key: text},

@@ -41,7 +41,7 @@ pub async fn run(session: &Session, args: &CoreExplainArgs) -> Result<Exit> {
             Ok(CoreSetState::Found(core)) => core,
             Ok(CoreSetState::Unused | CoreSetState::Deleting { .. }) => continue,
             Err(error) => {
-                worst = worst.max(partial::report_failure(&namespace, error));
+                worst = worst.max(partial::report_failure(&namespace, error.error));
                 continue;
             }
         };

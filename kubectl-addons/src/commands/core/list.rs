@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use addons_clusters::core_set::{CoreAddon, CoreAddonSource};
 use addons_distribution::core_set::ClusterCore;
 use addons_distribution::core_set::look::{ClusterLook, CoreSetState};
+use addons_operation::Offer;
+use addons_plan::standing::StandingState;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::installation::core_guard::{is_guarded, is_released};
@@ -12,6 +14,7 @@ use serde::Serialize;
 
 use crate::cli::OutputFormat;
 use crate::cli::core::CoreListArgs;
+use crate::commands::core::UnreadCluster;
 use crate::exit::Exit;
 use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
@@ -31,10 +34,16 @@ struct CoreRow {
     listed_by: Vec<String>,
     /// The phase of the record, or empty.
     phase: String,
+    /// Whether it has a record.
+    #[serde(skip)]
+    has_record: bool,
+    /// The name of the listed add-on, or empty.
+    #[serde(skip)]
+    addon: String,
 }
 
-/// Lists the core add-ons. The exit code is not 0 if a cluster does not respond, if its core set is unknown, or if another installation has
-/// the name of a core add-on.
+/// Lists the core add-ons. The exit code is not 0 if a cluster does not respond, if its core set is unknown, if another installation has
+/// the name of a core add-on, or if no catalogue has one.
 ///
 /// # Errors
 /// The ConfigMaps or the namespaces cannot be read.
@@ -55,10 +64,25 @@ pub async fn run(session: &Session, args: &CoreListArgs) -> Result<Exit> {
                 let waits = clusters.waiting.contains(&namespace);
                 rows.extend(cluster_rows(&namespace, &look, waits));
             }
-            Err(error) => worst = worst.max(partial::report_failure(&namespace, error)),
+            Err(UnreadCluster { error, records }) => {
+                worst = worst.max(partial::report_failure(&namespace, error));
+                let look = ClusterLook {
+                    records,
+                    state: CoreSetState::Unused,
+                };
+                let recorded = cluster_rows(&namespace, &look, false).into_iter();
+                rows.extend(recorded.map(|row| CoreRow {
+                    decision: CoreDecision::Unknown,
+                    phase: StandingState::Unknown.to_string(),
+                    ..row
+                }));
+            }
         }
     }
-    if rows.iter().any(|row| row.decision == CoreDecision::Taken) {
+    mark_not_offered(session, &mut rows).await?;
+    let is_stuck =
+        |row: &CoreRow| matches!(row.decision, CoreDecision::Taken | CoreDecision::NotOffered);
+    if rows.iter().any(is_stuck) {
         worst = worst.max(Exit::Failed);
     }
     match args.output.format {
@@ -70,13 +94,34 @@ pub async fn run(session: &Session, args: &CoreListArgs) -> Result<Exit> {
             rows.iter().map(|row| row.name.as_str()),
         ),
         OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => {
-            output::note("there are no core add-ons")
+            if worst == Exit::Done {
+                output::note("there are no core add-ons");
+            }
         }
         OutputFormat::Table | OutputFormat::Wide => {
             output::print_text(&table(&rows).render_listing(args.output))
         }
     }
     Ok(worst)
+}
+
+/// Marks the listed add-ons without a record that no catalogue has. Catalogues are read only if there are such add-ons.
+async fn mark_not_offered(session: &Session, rows: &mut [CoreRow]) -> Result<()> {
+    let is_open = |row: &&mut CoreRow| !row.has_record && row.decision == CoreDecision::Listed;
+    let mut open = rows.iter_mut().filter(is_open).peekable();
+    if open.peek().is_none() {
+        return Ok(());
+    }
+    let catalogue = session.ctx().catalogue(&Offer::Catalogues).await?;
+    let names = catalogue.names();
+    let is_offered = |row: &CoreRow| {
+        let addon = row.addon.as_str();
+        names.contains(&addon) || catalogue.find_unread(addon, None).is_some()
+    };
+    for row in open.filter(|row| !is_offered(row)) {
+        row.decision = CoreDecision::NotOffered;
+    }
+    Ok(())
 }
 
 /// The record of a core add-on, and the sources that list it.
@@ -124,6 +169,10 @@ fn cluster_rows(namespace: &str, look: &ClusterLook, waits: bool) -> Vec<CoreRow
             version: installed.map(|one| one.version.clone()).unwrap_or_default(),
             decision,
             listed_by: sources.iter().map(CoreAddonSource::to_string).collect(),
+            has_record: record.is_some(),
+            addon: listed
+                .map(|(addon, _)| addon.name.clone())
+                .unwrap_or_default(),
             phase: phase.map(|phase| format!("{phase:?}")).unwrap_or_default(),
         }
     });
