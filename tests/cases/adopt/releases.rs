@@ -83,7 +83,7 @@ async fn a_release_is_adopted_object_by_object() -> Result<()> {
 fn coloured(shelf: &Shelf, version: &str) -> Result<String> {
     let values = "colour: red\nlevel: 1\nauth: {password: ''}\n";
     let map = format!(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {{{{ .Release.Name }}}}-settings, annotations: {{of: '{version}'}}}}\n\
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {{{{ .Release.Name }}}}-settings, annotations: {{of: '{version}'}}, labels: {{app.kubernetes.io/managed-by: {{{{ .Release.Service }}}}}}}}\n\
          data: {{colour: {{{{ .Values.colour | quote }}}}, level: {{{{ .Values.level | quote }}}}}}\n"
     );
     let files = [
@@ -236,13 +236,10 @@ async fn values_that_look_like_secrets_or_cannot_be_read_are_refused() -> Result
 
     let rules = format!(
         "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {at}-weak}}\nrules:\n\
-         - {{apiGroups: ['', apps, kubectl-addons.dev], resources: ['*'], verbs: [get, list, watch]}}\n\
+         - {{apiGroups: [''], resources: [namespaces, services, nodes, pods], verbs: [get, list, watch]}}\n\
+         - {{apiGroups: [''], resources: [secrets], resourceNames: [addon-template-data], verbs: [get]}}\n\
          - {{apiGroups: [apps, kubectl-addons.dev], resources: ['*'], verbs: ['*']}}\n\
          - {{apiGroups: [''], resources: [configmaps], verbs: ['*']}}\n"
-    );
-    let rules = rules.replace(
-        "- {apiGroups: ['', apps, kubectl-addons.dev], resources: ['*'], verbs: [get, list, watch]}",
-        "- {apiGroups: [''], resources: [namespaces, services, nodes, pods], verbs: [get, list, watch]}",
     );
     let binding = format!(
         "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: {at}-weak}}\n\
