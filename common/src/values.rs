@@ -9,6 +9,7 @@ pub mod mask;
 pub mod merge;
 pub mod path;
 pub mod secret;
+pub mod sensitive;
 pub mod set;
 
 use serde_json::{Map, Number, Value};

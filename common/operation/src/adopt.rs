@@ -1,6 +1,7 @@
 //! Adopts what other tools installed of an add-on: only owners change (semantics 12.11). It also lists what other tools installed.
 
 pub mod records;
+pub mod release;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,6 +140,8 @@ pub struct ForeignInstalls {
     pub offered: BTreeMap<String, Vec<String>>,
     /// The default target namespaces of these versions.
     namespaces: BTreeMap<String, BTreeSet<String>>,
+    /// The add-ons for which the catalogue names a namespace.
+    placed: BTreeSet<String>,
     /// The collections that could not be listed, and why.
     pub unreadable: Vec<(String, String)>,
 }
@@ -168,8 +171,12 @@ pub async fn find_foreign_installs(
         !matches!(offer, Offer::Catalogues) || ctx.readable_catalogues().await?.is_some();
     let mut offered: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut namespaces: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut placed = BTreeSet::new();
     if may_read {
         for entry in &ctx.catalogue(offer).await?.entries {
+            if entry.version.default_namespace.is_some() {
+                placed.insert(entry.addon.clone());
+            }
             let defaults = namespaces.entry(entry.addon.clone()).or_default();
             defaults.extend(default_namespace(entry).map(str::to_owned));
             let versions = offered.entry(entry.addon.clone()).or_default();
@@ -180,6 +187,7 @@ pub async fn find_foreign_installs(
         installs,
         offered,
         namespaces,
+        placed,
         unreadable: marks.unreadable,
     })
 }

@@ -80,6 +80,8 @@ pub struct NewInstallation {
 pub struct Edits {
     /// The changes; later ones win.
     pub values: Vec<Edit>,
+    /// The values that a user gave another tool for the same chart: below the changes, and only for an add-on that is a chart.
+    pub former: Option<Value>,
     /// Other Secrets that values are read from; an empty list = none.
     pub values_from: Option<Vec<ValuesFromSource>>,
     /// Another private registry; empty text = none.
@@ -133,6 +135,7 @@ impl Edits {
         };
         Self {
             values: self.values.iter().filter_map(edit).collect(),
+            former: self.former.clone(),
             values_from: self.values_from.clone(),
             registry: self.registry.clone(),
             skip_crds: self.skip_crds,

@@ -4,7 +4,7 @@
 //! stay, or be refused for reasons outside the manifest (semantics 12.7):
 //! - [`LeftoverField`]: the other member of a union, the other name of a field, a default that followed from a former value. No manager owns it,
 //!   or one that cannot keep it. It is claimed before the apply, which then drops it.
-//! - [`KeptField`]: fields that may only grow, that a platform appends to, or replicas that were scaled to zero. They keep their live value.
+//! - [`KeptField`]: fields that may only grow, that a platform or kapp appends to, or replicas that were scaled to zero. They keep their live value.
 //! - [`FixedField`]: a field that the server silently restores, as if it were immutable.
 //! - [`CoOwnedField`]: a field that the installation owned and that another manager owns as well ([`find_co_owned_fields`]). It is only reported.
 //!
@@ -98,6 +98,8 @@ const SOURCES: [&str; 5] = [
 ];
 /// core/v1 PodSpec.ServiceAccountName and its deprecated alias: the server copies each into the other.
 const ACCOUNT: [&str; 2] = ["serviceAccountName", "serviceAccount"];
+/// Prefix of the labels that kapp adds to objects, pod templates and selectors.
+const KAPP_LABELS: &str = "kapp.k14s.io/";
 /// core/v1 PersistentVolumeClaimSpec.Resources: "requests.storage" may only grow (validation: "field can not be less than
 /// status.capacity").
 const STORAGE: [&str; 4] = ["spec", "resources", "requests", "storage"];
@@ -154,6 +156,9 @@ pub fn fit(
         },
     };
     fitting.fit_replicas(policy);
+    if key.group == "apps" {
+        fitting.fit_selector();
+    }
     if let Some(pointer) = pod_spec_path(key).filter(|_| key.kind != "Pod") {
         fitting.fit_pods(&ManagedPath::default().fields(pointer));
     }
@@ -452,6 +457,27 @@ impl Fitter<'_> {
             let value = |object| path.get(object).cloned().unwrap_or_default();
             let (live, wanted) = (value(self.live), value(self.wanted));
             self.keep_live_value(path, live, wanted, "the platform appends to it");
+        }
+    }
+
+    /// apps/v1 selectors are immutable, and kapp adds the label of its application to them: it stays, as it does in the pod template.
+    fn fit_selector(&mut self) {
+        let path = ManagedPath::default().fields(&["spec", "selector"]);
+        let (Some(live), Some(wanted)) = (path.get(self.live), path.get(self.wanted)) else {
+            return;
+        };
+        let mut without = live.clone();
+        if let Some(Value::Object(labels)) = without.get_mut("matchLabels") {
+            labels.retain(|name, _| !name.starts_with(KAPP_LABELS));
+        }
+        if without != *live && without == *wanted {
+            let (live, wanted) = (live.clone(), wanted.clone());
+            self.keep_live_value(
+                path,
+                live,
+                wanted,
+                "kapp added its label, and a selector cannot change",
+            );
         }
     }
 

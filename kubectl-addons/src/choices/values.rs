@@ -69,6 +69,7 @@ pub fn parse_edits(typed: &ValueEditArgs, addons: &[String]) -> Result<Edits> {
     let secrets = typed.values_from.iter().flatten().cloned();
     Ok(Edits {
         values: edits,
+        former: None,
         values_from: (!typed.values_from.is_empty()).then(|| secrets.collect()),
         registry: typed.registry.clone(),
         skip_crds: typed.skip_crds,

@@ -141,10 +141,10 @@ pub struct AdoptArgs {
     #[arg(long)]
     pub force: bool,
     /// Give these installations back: every object stays, and the records of the former tool are restored
-    #[arg(long, requires = "addons", conflicts_with_all = ["name", "target_namespace", "core", "channel", "catalogue", "given"])]
+    #[arg(long, requires = "addons", conflicts_with_all = ["name", "target_namespace", "core", "channel", "catalogue", "given", "reset_values"])]
     pub release: bool,
     /// Record installations of this cluster again whose records came from another cluster
-    #[arg(long, requires = "addons", conflicts_with_all = ["force", "release", "name", "target_namespace", "core", "channel", "catalogue", "given"])]
+    #[arg(long, requires = "addons", conflicts_with_all = ["force", "release", "name", "target_namespace", "core", "channel", "catalogue", "given", "reset_values"])]
     pub new_cluster: bool,
     #[command(flatten)]
     pub new: NewInstallationArgs,
@@ -152,6 +152,9 @@ pub struct AdoptArgs {
     pub source: SourceArgs,
     #[command(flatten)]
     pub values: ValueEditArgs,
+    /// Leave the values that a Helm release was given, and record only those of the other flags
+    #[arg(long, requires = "addons")]
+    pub reset_values: bool,
     /// Show what would be taken over and what differs, and change nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -5,7 +5,7 @@ mod found;
 
 use addons_operation::adopt::{ForeignVersion, find_foreign_installs as find, next_upgrade};
 use addons_operation::plan::{UninstallRequest, plan_uninstall};
-use addons_operation::{Intent, Offer, Plan, PlannedInstallation, Resolver};
+use addons_operation::{Intent, NewInstallation, Offer, Plan, PlannedInstallation, Resolver};
 use addons_plan::changes::ObjectDiff;
 use addons_plan::{Action, InstallationPlan};
 use anyhow::Result;
@@ -65,8 +65,8 @@ async fn adopt(
     addons: &[String],
 ) -> Result<Exit> {
     let edits = choices::parse_edits(&args.values, addons)?;
-    let versioned = add_installed_versions(session, resolver, args, addons).await?;
-    let named = choices::parse_installations(&versioned, &args.new, &edits)?;
+    let mut named = choices::parse_installations(addons, &args.new, &edits)?;
+    take_from_former_tool(session, resolver, args, &mut named).await?;
     let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = prompt::resolve_with_prompt(resolver, &intent, args.run.yes).await?;
     let plan = resolver.adopt(resolution.whole()?, args.force).await?;
@@ -86,6 +86,7 @@ async fn adopt(
         };
         let text = diff::describe_changes(&plan, &changes, is_one_of_several, now);
         output::note(text.trim_end());
+        output::note(&words::adoption::describe_next_upgrade(&planned.plan));
     }
     change::check_defined(&plan, args.no_init)?;
     if args.dry_run {
@@ -113,40 +114,46 @@ fn missing_objects(planned: &PlannedInstallation) -> Vec<ObjectDiff> {
     missing.collect()
 }
 
-/// Adds the installed version to each name that has neither a typed version nor a record, so that the record does not name the newest
-/// version.
-async fn add_installed_versions(
+/// Gives each add-on without a record what the former tool knows of it: the version and, if it is a Helm release, also the name, the
+/// namespace and the values. What the user typed stays.
+async fn take_from_former_tool(
     session: &Session,
     resolver: &Resolver<'_>,
     args: &AdoptArgs,
-    addons: &[String],
-) -> Result<Vec<String>> {
+    named: &mut [NewInstallation],
+) -> Result<()> {
     let namespace = session.global().namespace.as_deref();
-    let is_open = |typed: &String| {
-        let name = args.new.named.name.as_ref().unwrap_or(typed);
-        !typed.contains('@') && resolver.records.find(name, namespace).is_err()
+    let is_new = |new: &NewInstallation| {
+        let name = new.name.as_ref().unwrap_or(&new.addon.name);
+        resolver.records.find(name, namespace).is_err()
     };
-    if !addons.iter().any(is_open) {
-        return Ok(addons.to_vec());
+    if !named.iter().any(is_new) {
+        return Ok(());
     }
     let found = find(session.ctx(), &choices::parse_offer(&args.source)).await?;
-    let target = args.new.named.target_namespace.as_deref();
-    let mut versioned = Vec::new();
-    for typed in addons {
-        let name = args.new.named.name.as_ref().unwrap_or(typed);
-        let version = match is_open(typed) {
-            true => found.version_of(typed, name, target),
-            false => ForeignVersion::Only,
-        };
-        if let Some(warning) = words::adoption::version_warning(typed, version) {
+    for new in named.iter_mut().filter(|new| is_new(new)) {
+        let typed = new.addon.name.clone();
+        if let Some(release) = found.release_of(new) {
+            let takes_values = !args.reset_values;
+            let taken = found
+                .take_release(session.ctx(), new, release, takes_values)
+                .await?;
+            output::note(&words::adoption::describe_taken(new, &taken));
+        }
+        if new.addon.version.is_some() {
+            continue;
+        }
+        let name = new.name.as_ref().unwrap_or(&new.addon.name);
+        let target = new.target_namespace.as_deref();
+        let version = found.version_of(&new.addon.name, name, target);
+        if let Some(warning) = words::adoption::version_warning(&typed, version) {
             output::warn(&warning);
         }
-        versioned.push(match version {
-            ForeignVersion::Found(version) => format!("{typed}@{version}"),
-            _ => typed.clone(),
-        });
+        if let ForeignVersion::Found(version) = version {
+            new.addon.version = Some(version.to_owned());
+        }
     }
-    Ok(versioned)
+    Ok(())
 }
 
 /// Gives installations back to their former owners.

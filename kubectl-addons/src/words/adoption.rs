@@ -1,8 +1,16 @@
 //! The `adopt` command for an add-on, and the warning about its version.
 
+use addons_operation::NewInstallation;
 use addons_operation::adopt::ForeignVersion;
+use addons_operation::adopt::release::TakenRelease;
 use addons_operation::text::shell_word;
+use addons_plan::InstallationPlan;
 use addons_plan::found::{ForeignInstall, FoundBy};
+use common::api::names::InstallationName;
+use common::text::list_first;
+
+/// How many values a line names.
+const MAX_NAMED_VALUES: usize = 8;
 
 /// Returns the command that adopts what another tool installed of an add-on. `version` is the offered one, `source` holds the flags that
 /// name the source, with a leading blank.
@@ -22,6 +30,30 @@ pub fn adopt_command(
         line.push_str(&format!(" --target-namespace {}", shell_word(namespace)));
     }
     line
+}
+
+/// Says what a new installation takes from a Helm release. Names of values are printed, and not the values.
+pub fn describe_taken(new: &NewInstallation, taken: &TakenRelease) -> String {
+    let name = new.name.as_ref().unwrap_or(&new.addon.name);
+    let mut line = format!("{name}: taken over from {}", taken.release);
+    if !taken.values.is_empty() {
+        let values = list_first(&taken.values, MAX_NAMED_VALUES);
+        line.push_str(&format!(", with its values for {values}"));
+    }
+    line
+}
+
+/// Says which upgrade applies the changes of a preview. One without a version may also move to a newer version.
+pub fn describe_next_upgrade(plan: &InstallationPlan) -> String {
+    let InstallationName { namespace, name } = &plan.installation;
+    let version = plan.to.as_ref().map(|to| to.version.as_str());
+    match version.filter(|version| !version.is_empty()) {
+        None => format!("to apply that: kubectl addons upgrade {name} -n {namespace}"),
+        Some(version) => format!(
+            "to apply that: kubectl addons upgrade {name}@{version} -n {namespace}; without @{version} it also moves to the newest \
+             version that fits"
+        ),
+    }
 }
 
 /// Returns a warning if the installed version is unknown or not on offer. It says how to name another version.

@@ -18,10 +18,12 @@ use common::catalogue::CatalogueEntry;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::parse::{ManifestOptions, parse};
 use common::text::list_first;
+use common::values::merge::overlay;
 use futures::future::LocalBoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::list_foreign_installs;
+use super::release::merged_secrets;
 use crate::context::Context;
 use crate::error::{AdoptError, ConfiguredRelease, OperationError};
 use crate::plan::{PlannedInstallation, release};
@@ -48,6 +50,7 @@ impl OtherTool for FormerOwners {
     ) -> Work<'a> {
         Box::pin(async move {
             let planner = FormerRecordPlanner {
+                ctx,
                 cluster: ctx.cluster().await?,
                 snapshot: planning.snapshot,
                 claims: planning.claims,
@@ -86,6 +89,7 @@ impl OtherTool for FormerOwners {
 
 /// The inputs for deciding about the records.
 struct FormerRecordPlanner<'a> {
+    ctx: &'a Context,
     cluster: &'a Cluster,
     snapshot: &'a Snapshot,
     claims: &'a Claims,
@@ -137,10 +141,14 @@ impl FormerRecordPlanner<'_> {
         if !adopts {
             self.warn_of_releases(plan, &marks).await?;
         }
+        let own = match marks.is_empty() {
+            true => json!({}),
+            false => own_values(self.ctx, resolved).await?,
+        };
         for mark in marks {
             match self.records_of_mark(&mark, plan).await {
                 Ok(Some(SetAsideRecords { hidden, given })) => {
-                    plan.warnings.extend(given.warnings(plan, resolved));
+                    plan.warnings.extend(given.warnings(plan, &own));
                     let mut begun = records.iter_mut();
                     match begun.find(|one| one.record.is_same(&hidden.record)) {
                         Some(begun) => merge_new_records(begun, hidden),
@@ -149,9 +157,11 @@ impl FormerRecordPlanner<'_> {
                 }
                 Ok(None) => {}
                 Err(SetAsideObstacle::Stays { why, given }) => {
-                    if let Some(given) = given {
-                        plan.warnings.extend(given.warnings(plan, resolved));
-                    }
+                    let warnings = match given {
+                        Some(given) => given.warnings(plan, &own),
+                        None => unread_values(&mark, plan, &own).into_iter().collect(),
+                    };
+                    plan.warnings.extend(warnings);
                     let warning = describe_kept_records(&mark, &why, &plan.installation);
                     plan.warnings.push(warning);
                     keep_records(&mut records, &mark, continued.get(&mark));
@@ -332,15 +342,14 @@ impl ReleaseValues {
         }
     }
 
-    /// Warns about values of a release that the installation does not have, and about a command that applies another version at once. The
-    /// values are not taken over: readers of the record would see what was in a Secret (semantics 12.12).
-    fn warnings(&self, plan: &InstallationPlan, resolved: &Resolved) -> Vec<String> {
+    /// Warns about values of a release that the installation does not have, and about a command that applies another version at once
+    /// (semantics 12.12).
+    fn warnings(&self, plan: &InstallationPlan, own: &Value) -> Vec<String> {
         let only_owners = plan.verb == Verb::Adopt;
         let FormerRecord {
             namespace, name, ..
         } = &self.record;
-        let own = resolved.wanted.spec.values.as_ref();
-        let missing = missing_values(self.release.config.as_ref(), own);
+        let missing = missing_values(self.release.config.as_ref(), Some(own));
         let mut warnings = Vec::new();
         if !missing.is_empty() {
             let when = match only_owners {
@@ -369,8 +378,35 @@ impl ReleaseValues {
     }
 }
 
+/// Returns the values that the installation has of its own: those of the Secrets that it names, and over them those of its spec.
+async fn own_values(ctx: &Context, resolved: &Resolved) -> Result<Value, OperationError> {
+    let mut own = merged_secrets(ctx, &resolved.wanted).await?;
+    if let Some(values) = &resolved.wanted.spec.values {
+        overlay(&mut own, values);
+    }
+    Ok(own)
+}
+
+/// Warns about a release whose values cannot be read, if the installation has none of its own: unreadable values may not be the defaults.
+fn unread_values(mark: &FormerMark, plan: &InstallationPlan, own: &Value) -> Option<String> {
+    let FormerMark::Helm { namespace, name } = mark else {
+        return None;
+    };
+    let has_none = own.as_object().is_none_or(Map::is_empty);
+    let when = match plan.verb {
+        Verb::Adopt => "the next upgrade",
+        _ => "this command",
+    };
+    has_none.then(|| {
+        format!(
+            "the values of Helm release {namespace}/{name} cannot be read, and may not be the defaults: give them with -f, or {when} \
+             applies the defaults"
+        )
+    })
+}
+
 /// Returns the paths of values that differ in `own`, down to the values of maps.
-fn missing_values(given: Option<&Value>, own: Option<&Value>) -> Vec<String> {
+pub(super) fn missing_values(given: Option<&Value>, own: Option<&Value>) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(Value::Object(given)) = given {
         for (key, value) in given {
@@ -432,7 +468,9 @@ pub(crate) async fn find_release(
     }))
 }
 
-fn to_helm_release(found: former::FormerRecords) -> Option<(FormerRecord, StoredRelease)> {
+pub(super) fn to_helm_release(
+    found: former::FormerRecords,
+) -> Option<(FormerRecord, StoredRelease)> {
     match found.members {
         FormerMembers::Helm(text) => Some((found.hidden.record, stored::read(&text).ok()?)),
         FormerMembers::Kapp { .. } => None,

@@ -119,6 +119,9 @@ impl OperationError {
             Self::Adopt(AdoptError::Unconfirmed(_)) => {
                 ErrorKind::acceptable(Category::Failed, "Adopted")
             }
+            Self::Adopt(AdoptError::UnreadableValues { .. } | AdoptError::SecretValues { .. }) => {
+                ErrorKind::acceptable(Conflict, "Values")
+            }
             Self::ChangedRelease(_) => ErrorKind::acceptable(Conflict, "ReleaseChanged"),
             Self::ForeignRelease(_) => ErrorKind::new(Conflict, "Conflict"),
             Self::Helm(HelmError::Memory { .. } | HelmError::TooMuch { .. })

@@ -89,6 +89,30 @@ pub enum AdoptError {
         /// The Helm release with the same name, if there is one: its values may give the objects other names.
         release: Option<Box<ConfiguredRelease>>,
     },
+    /// The values of a Helm release cannot be read, and the user gave none.
+    #[error("the values of {release} cannot be read, and may not be the defaults: {why}")]
+    UnreadableValues {
+        /// The release.
+        release: String,
+        /// The refusal of the server.
+        why: String,
+    },
+    /// Values of a Helm release look like secrets.
+    #[error(
+        "Helm release {namespace}/{release} was given values that look like secrets, which everyone who can read the installation \
+         would see: {}",
+        list_first(paths, LISTED)
+    )]
+    SecretValues {
+        /// The installation.
+        installation: InstallationName,
+        /// Namespace of the release.
+        namespace: String,
+        /// Name of the release.
+        release: String,
+        /// Paths of the values.
+        paths: Vec<String>,
+    },
     /// The add-on is installed as a release of helm (`template.helm.mode: release`).
     #[error("{0} is installed by helm as a release of its own, which is not adopted")]
     Release(InstallationName),

@@ -13,7 +13,7 @@ use addons_plan::prune::KeptKind;
 use addons_plan::{Deletion, Verb};
 use addons_render::hooks::Occasion;
 use addons_versions::tolerant;
-use common::api::catalogue::PruneKind;
+use common::api::catalogue::{Method, PruneKind};
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
     ObjectState,
@@ -203,10 +203,13 @@ impl Resolved {
     pub(crate) fn apply_edits(&mut self, edits: &Edits) -> Result<Vec<String>, OperationError> {
         let spec = &mut self.wanted.spec;
         let absent = edits.missing_paths(spec.values.as_ref());
-        if !edits.values.is_empty() {
-            let form = &self.entry.version.template.form_spec;
+        let template = &self.entry.version.template;
+        let former = edits.former.as_ref();
+        let former = former.filter(|_| template.method == Method::Helm);
+        if !edits.values.is_empty() || former.is_some() {
             let had_none = spec.values.is_none();
-            let values = edits.apply_to(spec.values.take(), form)?;
+            let values = spec.values.take().or_else(|| former.cloned());
+            let values = edits.apply_to(values, &template.form_spec)?;
             // Removing something from no values leaves no values, and not an empty map, which would be another spec.
             spec.values = Some(values).filter(|values| !had_none || *values != json!({}));
         }

@@ -188,6 +188,25 @@ fn what_only_grows_is_left() {
     );
 }
 
+/// A selector cannot change: what kapp added to it stays, and a changed selector is still refused by the server.
+#[test]
+fn the_label_of_kapp_stays_in_a_selector() {
+    let deployment = key("apps", "Deployment");
+    let selector = |labels: Value| json!({"spec": {"selector": {"matchLabels": labels}}});
+    let found = selector(json!({"app": "web", "kapp.k14s.io/app": "17"}));
+    let set = json!({"f:spec": {"f:selector": {}}});
+    let wanted = selector(json!({"app": "web"}));
+    for (manager, sent) in [("kapp", json!({})), (OURS, found.clone())] {
+        let live = live(found.clone(), &[(manager, set.clone())]);
+        let kept = fitted(&deployment, wanted.clone(), &live);
+        assert_eq!(*kept.object, sent, "{manager}");
+        assert_eq!(kept.kept.len(), 1);
+    }
+    let live = live(found, &[("kapp", set)]);
+    let other = selector(json!({"app": "other"}));
+    assert_eq!(*fitted(&deployment, other.clone(), &live).object, other);
+}
+
 #[test]
 fn replicas_that_were_scaled_to_zero_are_left_where_they_yield() {
     let deployment = key("apps", "Deployment");

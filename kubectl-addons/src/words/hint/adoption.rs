@@ -3,6 +3,7 @@
 use addons_operation::error::{AdoptError, UnfinishedOperation};
 use addons_operation::execute::continued;
 use addons_plan::continuation::NextCommand;
+use common::api::names::InstallationName;
 
 use super::{command, fix_line, look_line, typed};
 use crate::words::adoption;
@@ -52,6 +53,50 @@ pub(super) fn adoption_hints(error: &AdoptError) -> Vec<String> {
         ],
         AdoptError::SameCluster(name) => look_line(&command("status", name)),
         AdoptError::Release(_) => Vec::new(),
+        AdoptError::UnreadableValues { .. } => {
+            let values = ["--values".to_owned(), "FILE".to_owned()];
+            let reset = ["--reset-values".to_owned()];
+            let mut lines = Vec::new();
+            lines.extend(
+                typed::with_flags(&values)
+                    .iter()
+                    .flat_map(|again| fix_line(again)),
+            );
+            let accepted = typed::with_flags(&reset);
+            lines.extend(accepted.map(|again| {
+                format!("accept: {again}    (the next upgrade applies the defaults of the chart)")
+            }));
+            lines
+        }
+        AdoptError::SecretValues {
+            installation,
+            namespace,
+            release,
+            ..
+        } => {
+            let InstallationName {
+                namespace: at,
+                name,
+            } = installation;
+            let from = ["--values-from".to_owned(), format!("{name}-values")];
+            let values = ["--values".to_owned(), "FILE".to_owned()];
+            let mut lines = fix_line(&format!(
+                "helm get values {release} --namespace {namespace} --output yaml | \
+                 kubectl create secret generic {name}-values -n {at} --from-file=values.yaml=/dev/stdin"
+            ));
+            lines.extend(
+                typed::with_flags(&from)
+                    .iter()
+                    .flat_map(|again| fix_line(again)),
+            );
+            let recorded = typed::with_flags(&values);
+            lines.extend(recorded.map(|again| {
+                format!(
+                    "accept: {again}    (records the values of the file where readers see them)"
+                )
+            }));
+            lines
+        }
     }
 }
 
