@@ -27,6 +27,8 @@ const CHART: &str = "Chart.yaml";
 const REQUIREMENTS: &str = "requirements.yaml";
 const VALUES: &str = "values.yaml";
 const LOCKS: [&str; 2] = ["Chart.lock", "requirements.lock"];
+/// Maximum length of a description in characters, as in a catalogue.
+const MAX_DESCRIPTION: usize = 1024;
 /// Maximum number of charts in subfolders that an error names.
 const NAMED: usize = 3;
 
@@ -37,6 +39,8 @@ pub struct Chart {
     pub name: String,
     /// `version`.
     pub version: String,
+    /// What it says about itself to people.
+    pub about: ChartDescription,
     /// `kubeVersion`: the supported versions of Kubernetes. As in helm, the suffix of a distribution is ignored in comparisons.
     pub kube_version: Option<String>,
     /// Its dependencies, in the order of the file.
@@ -47,6 +51,15 @@ pub struct Chart {
     pub is_closed: bool,
     /// Whether it is a library chart, which only other charts can use.
     pub is_library: bool,
+}
+
+/// What a chart says about itself to people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChartDescription {
+    /// `description`, on one line.
+    pub description: Option<String>,
+    /// `home`, if it is a web page.
+    pub home: Option<String>,
 }
 
 /// A dependency of a chart.
@@ -192,6 +205,7 @@ impl Chart {
         Ok(Self {
             name,
             version,
+            about: read_description(&about),
             kube_version: about
                 .get("kubeVersion")
                 .and_then(Value::as_str)
@@ -359,6 +373,24 @@ fn read_map(
             line: error.line,
             problem: error.problem,
         }),
+    }
+}
+
+/// Reads the description with its white space folded, at most as long as a catalogue can have it.
+fn read_description(about: &Map<String, Value>) -> ChartDescription {
+    let text = |name: &str| about.get(name).and_then(Value::as_str);
+    let folded = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ").chars().take(MAX_DESCRIPTION).collect()
+    };
+    let description = text("description").map(folded);
+    let home = text("home").filter(|home| {
+        let is_web = home.starts_with("https://") || home.starts_with("http://");
+        is_web && !home.contains(|c: char| c.is_whitespace() || c.is_control())
+    });
+    ChartDescription {
+        description: description.filter(|text: &String| !text.is_empty()),
+        home: home.map(str::to_owned),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::platform;
 use crate::scratch::Scratch;
 
 /// The file names that make a folder a kustomization.
-pub(crate) const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// The programs that build kustomizations, in order of preference, with the argument before the folder.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
 /// The limits of a build. The time includes fetching remote bases.

@@ -18,6 +18,12 @@ impl Typed {
     pub fn on_command_line(text: &str) -> Self {
         Self(text.into())
     }
+
+    /// Returns the location `below` in the folder that the user typed, which is typed as well.
+    #[must_use]
+    pub fn join(&self, below: &str) -> Self {
+        Self(format!("{}/{below}", self.0.trim_end_matches('/')).into())
+    }
 }
 
 impl Deref for Typed {

@@ -1,7 +1,7 @@
 //! `catalogue …`: manages the catalogues of a cluster.
 
 mod add;
-mod contained;
+pub mod contained;
 mod create;
 mod list;
 mod objects;

@@ -55,6 +55,7 @@ pub fn hint_lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
             .or_else(|| cause.downcast_ref().map(engine_hints))
             .or_else(|| cause.downcast_ref().map(plan_file_hints))
             .or_else(|| cause.downcast_ref().map(source::catalogue_hints))
+            .or_else(|| cause.downcast_ref().map(source::storable_hints))
             .or_else(|| cause.downcast_ref().map(source::url_hints))
             .or_else(|| cause.downcast_ref().map(source::helm_hints))
             .or_else(|| cause.downcast_ref().map(airgap_hints))

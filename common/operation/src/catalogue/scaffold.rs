@@ -1,10 +1,14 @@
 //! Creates the catalogue entry for a chart, a folder or a manifest.
 
+mod folders;
+mod location;
 mod text;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
+use addons_render::chart::ChartDescription;
 use addons_render::package::Package;
 use addons_render::text::{RenderedText, invalid_templates, values_file};
 use addons_sources::archive;
@@ -24,7 +28,8 @@ use crate::render;
 
 pub use text::{ObjectFacts, Scaffold, catalogue_text};
 
-use text::{parse_file_name, read_object_facts};
+use location::read_location;
+use text::read_object_facts;
 
 /// Why there is no entry.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +46,7 @@ pub enum ScaffoldError {
     /// The version is not known.
     #[error(
         "{from}: its version is not known: neither Chart.yaml nor the label app.kubernetes.io/version nor the name of the \
-         file has it"
+         file or a folder has it"
     )]
     NoVersion {
         /// The source, as given.
@@ -114,6 +119,17 @@ impl ScaffoldRequest<'_> {
     }
 }
 
+/// Returns the packages to list for a location: those in a local folder that holds several charts or versions, else the location itself.
+#[must_use]
+pub fn list_packages(from: &Typed) -> Vec<Typed> {
+    let path = Path::new(&**from);
+    let is_local = !from.contains("://") && path.is_dir();
+    match folders::list_packages(path).filter(|_| is_local) {
+        Some(found) => found.iter().map(|one| from.join(one)).collect(),
+        None => vec![from.clone()],
+    }
+}
+
 /// Returns the entry for a source.
 ///
 /// # Errors
@@ -134,7 +150,7 @@ pub async fn scaffold_entry(
         None => FetchedPackage::from(url::fetch(&location, &access).await?),
     };
     let files = archive::unpack_package(fetched.package).map_err(SourceError::Archive)?;
-    let about = read_package(ctx, from, files)?;
+    let about = read_package(ctx, from, &location, files)?;
     let found = wanted.version.map(str::to_owned).or(about.version);
     let Some(version) = found else {
         let from = from.to_string();
@@ -156,6 +172,7 @@ pub async fn scaffold_entry(
     version.source = url_source(from);
     Ok(Scaffold {
         addon: about.addon,
+        about: about.chart,
         version,
         images: about.objects.images,
     })
@@ -189,6 +206,7 @@ async fn scaffold_chart(
     version.manifest_hash = Some(verified.manifest_hash);
     Ok(Scaffold {
         addon: chart.name,
+        about: chart.about,
         version,
         images: BTreeSet::new(),
     })
@@ -210,11 +228,18 @@ struct PackageFacts {
     version: Option<String>,
     method: Method,
     constraints: Constraints,
+    /// What the chart says, if it is one.
+    chart: ChartDescription,
     /// What its objects say.
     objects: ObjectFacts,
 }
 
-fn read_package(ctx: &Context, from: &str, files: Package) -> Result<PackageFacts, ScaffoldError> {
+fn read_package(
+    ctx: &Context,
+    from: &str,
+    location: &str,
+    files: Package,
+) -> Result<PackageFacts, ScaffoldError> {
     if files.get("Chart.yaml").is_some() {
         let chart = addons_helm::read_chart(&files).map_err(OperationError::from)?;
         return Ok(PackageFacts {
@@ -222,11 +247,11 @@ fn read_package(ctx: &Context, from: &str, files: Package) -> Result<PackageFact
             addon: chart.name,
             version: Some(chart.version),
             method: Method::Helm,
+            chart: chart.about,
             objects: ObjectFacts::default(),
         });
     }
-    let (stem, of_name) = parse_file_name(from);
-    let of_name = of_name.map(str::to_owned);
+    let place = read_location(from, location);
     let is_template = values_file(&files).is_some();
     let options = ManifestOptions {
         duplicate_keys: ctx.duplicate_keys(),
@@ -244,11 +269,14 @@ fn read_package(ctx: &Context, from: &str, files: Package) -> Result<PackageFact
                 return Err(ScaffoldError::Empty { from });
             }
             let told = read_object_facts(&parsed.manifests);
+            let is_by_folders = place.is_by_folders;
+            let (name, version) = (told.name.clone(), told.version.clone());
             Ok(PackageFacts {
-                addon: told.name.clone().unwrap_or_else(|| stem.to_owned()),
-                version: told.version.clone().or(of_name),
+                addon: name.filter(|_| !is_by_folders).unwrap_or(place.name),
+                version: version.filter(|_| !is_by_folders).or(place.version),
                 method: Method::Manifest,
                 constraints: Constraints::default(),
+                chart: ChartDescription::default(),
                 objects: told,
             })
         }
@@ -256,10 +284,11 @@ fn read_package(ctx: &Context, from: &str, files: Package) -> Result<PackageFact
         _ => match invalid_templates(&files, from).into_iter().next() {
             Some((place, problem)) => Err(ScaffoldError::Template(format!("{place}: {problem}"))),
             None => Ok(PackageFacts {
-                addon: stem.to_owned(),
-                version: of_name,
+                addon: place.name,
+                version: place.version,
                 method: Method::GoTemplate,
                 constraints: Constraints::default(),
+                chart: ChartDescription::default(),
                 objects: ObjectFacts::default(),
             }),
         },

@@ -89,10 +89,12 @@ fn addon(package: Package, location: &str) -> Result<Addon, SingleAddonError> {
         },
         ..AddonVersion::default()
     };
+    let mut description = None;
     let name = if has(&"Chart.yaml") {
         let chart = Chart::read(&files).map_err(SingleAddonError::Chart)?;
         version.constraints = chart.constraints();
         version.version = chart.version;
+        description = chart.about.description;
         version.template = AddonTemplate {
             method: Method::Helm,
             ..AddonTemplate::default()
@@ -110,6 +112,7 @@ fn addon(package: Package, location: &str) -> Result<Addon, SingleAddonError> {
     };
     Ok(Addon {
         name,
+        description,
         versions: vec![version],
         ..Addon::default()
     })

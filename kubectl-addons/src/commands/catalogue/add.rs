@@ -132,7 +132,12 @@ async fn prepare_catalogue(
 ) -> Result<AddedCatalogue> {
     if !args.by_reference && object.spec.reference().is_none() {
         let reach = session.ctx().reach_beside(typed, location);
-        inline_all(&mut object, location, &session.ctx().access(&reach)).await?;
+        inline_all(
+            &mut object,
+            (typed, location),
+            &session.ctx().access(&reach),
+        )
+        .await?;
         let content = None;
         return Ok(AddedCatalogue { object, content });
     }

@@ -1,68 +1,92 @@
 //! Stores catalogues from files with their manifests in them, because a cluster cannot refer to files of one user's machine (semantics 16:
 //! no `file:` in cluster catalogues).
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source};
 use common::catalogue::local::local_location;
+use common::catalogue::size::{self, CatalogueTooLarge};
 use common::manifest::digest;
+use common::text::list_first;
 
 use addons_sources::{SourceAccess, archive, url};
 
-/// The most bytes that an object may have: etcd refuses requests over 1.5 MiB.
-const MAX_BYTES: usize = 1 << 20;
+/// How many sources an error names.
+const NAMED: usize = 3;
 
-/// Moves the manifests of a catalogue file into the catalogue, verified. `location` is where the catalogue was read. A catalogue from a
-/// server is unchanged and may not name files of this machine, whatever its `baseURL` says.
+/// Why a cluster cannot store a catalogue file.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStorable {
+    /// A catalogue from a server names this machine.
+    #[error("{location}: {what} is on this machine, and the catalogue is not")]
+    OfServer {
+        /// Where the catalogue was read.
+        location: String,
+        /// The add-on and version with the location, or the field.
+        what: String,
+    },
+    /// Charts, folders, archives or repositories on this machine.
+    #[error("{}", describe_local(sources))]
+    Local {
+        /// The catalogue file, as it was typed.
+        file: String,
+        /// The add-ons with their versions, such as `web 1.0.0`, and the locations of their sources.
+        sources: Vec<(String, String)>,
+    },
+    /// The catalogue is too large with its manifests in it.
+    #[error("with the manifests beside it, {error}")]
+    TooLarge {
+        /// The catalogue file, as it was typed.
+        file: String,
+        /// Why.
+        error: CatalogueTooLarge,
+    },
+}
+
+fn describe_local(sources: &[(String, String)]) -> String {
+    let why = "on this machine, where the cluster's other users cannot read";
+    match sources {
+        [(name, location)] => format!("{name}: {location} is {why} it"),
+        all => format!(
+            "{} sources are {why} them: {}",
+            all.len(),
+            list_first(all.iter().map(|(name, _)| name.as_str()), NAMED)
+        ),
+    }
+}
+
+/// Moves the manifests of a catalogue file into the catalogue, verified. `location` is where the catalogue was read, and `file` the
+/// location as it was typed. A catalogue from a server is unchanged and may not name files of this machine, whatever its `baseURL` says.
 ///
 /// # Errors
-/// The catalogue has a source that only this machine can read and that cannot be stored: a repository, a chart, any source of a catalogue
-/// from a server. Or a manifest cannot be read, has another hash than its entry says, or is not text, or the manifests are too large.
+/// [`NotStorable`]: the catalogue has a source that only this machine can read and that cannot be stored (a repository, a chart, any source
+/// of a catalogue from a server), or it is too large. Or a manifest cannot be read, has another hash than its entry says, or is not text.
 pub async fn inline_all(
     object: &mut AddonCatalogue,
-    location: &str,
+    (file, location): (&str, &str),
     access: &SourceAccess<'_>,
 ) -> Result<()> {
     let base = object.spec.base_url.clone().unwrap_or_default();
     let is_file = location.starts_with("file:");
-    ensure!(
-        is_file || !base.starts_with("file:"),
-        "{location}: spec.baseURL: {base} is on this machine, and the catalogue is not; remove baseURL"
-    );
-    let mut bytes = 0;
+    if !is_file {
+        check_of_server(object, &base, location)?;
+        return Ok(());
+    }
+    let sources = find_unstorable(object, &base, access)?;
+    if !sources.is_empty() {
+        let file = file.to_owned();
+        return Err(NotStorable::Local { file, sources }.into());
+    }
     for addon in &mut object.spec.addons {
         for version in &mut addon.versions {
             let name = || format!("{} {}", addon.name, version.version);
             let Some(location) = local_location(&version.source, &base).with_context(name)? else {
                 continue;
             };
-            let is_chart = version.template.method == Method::Helm;
-            let is_folder = url::read_folder(&location, access)
-                .with_context(name)?
-                .is_some();
-            let is_manifest = !is_chart && !is_folder && !archive::is_archive(&location);
-            ensure!(
-                version.source.url.is_some() && is_file && is_manifest,
-                "{}: {location} is on this machine, where the cluster's other users cannot read it; \
-                 put it on a server{}, or leave the catalogue in its file and install with --channel",
-                name(),
-                if is_chart {
-                    ", in a chart repository or a registry"
-                } else {
-                    ""
-                }
-            );
             let fetched = url::fetch(&location, access).await.with_context(name)?;
             if let Some(expected) = &version.manifest_hash {
                 digest::verify(&fetched.bytes, expected)
                     .with_context(|| format!("{}: {location}", name()))?;
             }
-            bytes += fetched.bytes.len();
-            ensure!(
-                bytes <= MAX_BYTES,
-                "{base}: its manifests take more than {} MiB, which is too much for one object of the cluster; \
-                 put them on a web server and add the catalogue from there",
-                MAX_BYTES >> 20
-            );
             let manifest = String::from_utf8(fetched.bytes).ok();
             let manifest = manifest.with_context(|| {
                 format!(
@@ -79,7 +103,61 @@ pub async fn inline_all(
     if base.starts_with("file:") {
         object.spec.base_url = None;
     }
+    size::check(&object.spec).map_err(|error| NotStorable::TooLarge {
+        file: file.to_owned(),
+        error,
+    })?;
     Ok(())
+}
+
+/// Refuses files of this machine in a catalogue from a server.
+fn check_of_server(object: &AddonCatalogue, base: &str, location: &str) -> Result<()> {
+    let refused = |what| NotStorable::OfServer {
+        location: location.to_owned(),
+        what,
+    };
+    if base.starts_with("file:") {
+        return Err(refused(format!("spec.baseURL: {base}")).into());
+    }
+    for addon in &object.spec.addons {
+        for version in &addon.versions {
+            let name = || format!("{} {}", addon.name, version.version);
+            if let Some(local) = local_location(&version.source, base).with_context(name)? {
+                return Err(refused(format!("{}: {local}", name())).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the sources of a catalogue file that only this machine can read, and that are not manifests.
+fn find_unstorable(
+    object: &AddonCatalogue,
+    base: &str,
+    access: &SourceAccess<'_>,
+) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for addon in &object.spec.addons {
+        for version in &addon.versions {
+            let name = || format!("{} {}", addon.name, version.version);
+            let Some(location) = local_location(&version.source, base).with_context(name)? else {
+                continue;
+            };
+            let is_manifest = version.source.url.is_some()
+                && version.template.method != Method::Helm
+                && !archive::is_archive(&location)
+                && !is_folder(&location, access);
+            if !is_manifest {
+                found.push((name(), location));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a location is a folder of this machine. One that cannot be read as a package is a folder as well.
+fn is_folder(location: &str, access: &SourceAccess<'_>) -> bool {
+    !matches!(url::read_folder(location, access), Ok(None))
 }
 
 #[cfg(test)]
@@ -117,7 +195,9 @@ mod tests {
             credentials: None,
             kustomize: None,
         };
-        let refused = inline_all(&mut object, location, &access).await.err();
+        let refused = inline_all(&mut object, ("c.yaml", location), &access)
+            .await
+            .err();
         refused.map_or_else(String::new, |error| error.to_string())
     }
 
@@ -140,10 +220,7 @@ mod tests {
             let version = json!({"version": "1", "template": template, "source": source});
             let said = said(FILE, version).await;
             let expected = format!("web 1: {location} is on this machine");
-            assert!(
-                said.starts_with(&expected) && said.contains("--channel"),
-                "{said}"
-            );
+            assert!(said.starts_with(&expected), "{said}");
         }
         for source in [
             json!({"git": {"remote": "https://h/r"}}),

@@ -1,17 +1,24 @@
 //! `catalogue validate LOCATION…`, which needs no cluster.
 
 use addons_advice::doctor::Severity;
+use addons_operation::OperationError;
+use addons_operation::catalogue::file::check_size;
 use addons_operation::catalogue::validate::{self, CatalogueMistake, SourceScope, ValidatedFile};
+use addons_sources::url;
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
+use common::catalogue::author::Typed;
+use common::manifest::FilePosition;
 use serde::Serialize;
 
+use super::contained::inline_all;
 use super::objects::{self, format_count};
 use crate::cli::OutputFormat;
 use crate::cli::reading::CatalogueValidateArgs;
 use crate::exit::Exit;
 use crate::output::{self, ItemList};
 use crate::session::Session;
+use crate::words::hint;
 
 /// A problem or a warning, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
@@ -40,18 +47,60 @@ pub async fn run(session: &Session, args: &CatalogueValidateArgs) -> Result<Exit
         true => SourceScope::All,
         false => SourceScope::Local,
     };
-    let judged = validate::validate_files(session.ctx(), &args.locations, sources).await;
+    let mut judged = validate::validate_files(session.ctx(), &args.locations, sources).await;
+    let mut hints = Vec::with_capacity(judged.len());
+    for (typed, file) in args.locations.iter().zip(&mut judged) {
+        hints.push(warn_of_refusals(session, typed, file).await);
+    }
     match args.output.format {
         OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
             let rows: Vec<ProblemRow<'_>> = judged.iter().flat_map(problem_rows).collect();
             output::print_value(&ItemList { items: &rows }, args.output.format)?;
         }
         OutputFormat::Table | OutputFormat::Wide | OutputFormat::Name => {
-            judged.iter().for_each(print_problems)
+            for (file, hints) in judged.iter().zip(&hints) {
+                print_problems(file, hints);
+            }
         }
     }
     let is_clean = judged.iter().all(|file| file.mistakes.is_empty());
     Ok(if is_clean { Exit::Done } else { Exit::Failed })
+}
+
+/// Adds a warning for a valid file that `catalogue add` would refuse. Returns the advice.
+async fn warn_of_refusals(
+    session: &Session,
+    typed: &Typed,
+    file: &mut ValidatedFile,
+) -> Vec<String> {
+    let Ok(location) = url::absolute(typed) else {
+        return Vec::new();
+    };
+    let reach = session.ctx().reach_beside(typed, &location);
+    let objects = file.objects.iter().filter(|_| file.mistakes.is_empty());
+    for object in objects {
+        let mut stored = object.clone();
+        let access = session.ctx().access(&reach);
+        let refused = inline_all(&mut stored, (typed, &location), &access).await;
+        let refused = refused.map(|()| check_size(objects::catalogue_name(object), &stored.spec));
+        let error = match refused {
+            Err(error) => error,
+            Ok(Err(error)) => OperationError::from(error).into(),
+            Ok(Ok(())) => continue,
+        };
+        let message = output::describe_chain(error.as_ref());
+        file.warnings.push(CatalogueMistake {
+            place: FilePosition {
+                file: file.location.clone(),
+                line: 0,
+                column: 0,
+            },
+            field: String::new(),
+            message: format!("a cluster cannot store it: {message}"),
+        });
+        return hint::hint_lines(error.as_ref());
+    }
+    Vec::new()
 }
 
 fn problem_rows(file: &ValidatedFile) -> impl Iterator<Item = ProblemRow<'_>> {
@@ -77,9 +126,13 @@ fn problem_row<'a>(severity: Severity, mistake: &'a CatalogueMistake) -> Problem
     }
 }
 
-fn print_problems(file: &ValidatedFile) {
+/// Prints the problems of a file. `hints` is the advice for the last warning.
+fn print_problems(file: &ValidatedFile, hints: &[String]) {
     for warning in &file.warnings {
         output::note(&format!("warning: {}", format_mistake(warning)));
+    }
+    if !hints.is_empty() {
+        output::note(hint::indent_lines(hints).trim_start_matches('\n'));
     }
     for mistake in &file.mistakes {
         output::note(&format!("error: {}", format_mistake(mistake)));

@@ -19,6 +19,7 @@ use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use common::catalogue::merged;
 
 use super::{fix_line, look_line};
+use crate::commands::catalogue::contained::NotStorable;
 use crate::words::typed;
 
 /// Advice for an operation that could not read its sources or run helm.
@@ -72,6 +73,20 @@ pub(super) fn catalogue_hints(error: &CatalogueError) -> Vec<String> {
     match error {
         CatalogueError::Url(error) => url_hints(error),
         _ => Vec::new(),
+    }
+}
+
+/// Advice for a catalogue file that a cluster cannot store.
+pub fn storable_hints(error: &NotStorable) -> Vec<String> {
+    match error {
+        NotStorable::OfServer { .. } => fix_line("name sources that are on a server as well"),
+        NotStorable::Local { file, .. } | NotStorable::TooLarge { file, .. } => {
+            let file = shell_word(file);
+            vec![
+                format!("fix:    kubectl addons catalogue publish oci://HOST/NAME {file}"),
+                format!("fix:    kubectl addons install NAME --channel {file}, without adding it"),
+            ]
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use addons_render::chart::ChartDescription;
 use addons_render::images::find_images;
-use addons_versions::tolerant;
 use common::api::catalogue::{AddonVersion, Method};
 use common::api::names;
 use common::manifest::Manifest;
@@ -21,6 +21,8 @@ const RANGE: &str = "      # The versions of Kubernetes that it fits; without a 
 pub struct Scaffold {
     /// The add-on.
     pub addon: String,
+    /// What its chart says about it.
+    pub about: ChartDescription,
     /// The version with source, hash and namespace.
     pub version: AddonVersion,
     /// The images, if they are known without rendering.
@@ -61,27 +63,6 @@ pub fn read_object_facts(manifests: &[Manifest]) -> ObjectFacts {
     }
 }
 
-/// Returns the name and the version in the name of a file or folder: `web` and `1.0.0` for `web-1.0.0.yaml`.
-#[must_use]
-pub fn parse_file_name(location: &str) -> (&str, Option<&str>) {
-    let mut parts = location.rsplit('/');
-    let last = parts.find(|part| !part.is_empty()).unwrap_or("addon");
-    let endings = [".yaml", ".yml", ".json", ".tgz", ".tar.gz"];
-    let stem = endings.iter().find_map(|ending| last.strip_suffix(ending));
-    let stem = stem.unwrap_or(last);
-    let split = stem.match_indices('-').find_map(|(at, _)| {
-        let (name, version) = (stem.get(..at)?, stem.get(at + 1..)?);
-        let is_version = version
-            .trim_start_matches('v')
-            .starts_with(|c: char| c.is_ascii_digit());
-        (is_version && tolerant::parse(version).is_ok()).then_some((name, version))
-    });
-    match split {
-        Some((name, version)) => (name, Some(version)),
-        None => (stem, None),
-    }
-}
-
 /// Returns the text of a catalogue. Versions of one add-on are grouped, and images are comments.
 #[must_use]
 pub fn catalogue_text(catalogue: &str, versions: &[Scaffold]) -> String {
@@ -95,14 +76,28 @@ pub fn catalogue_text(catalogue: &str, versions: &[Scaffold]) -> String {
         if !written.insert(&first.addon) {
             continue;
         }
-        text.push_str(&format!(
-            "  - name: {}\n    versions:\n",
-            quoted(&first.addon)
-        ));
-        let of_addon = versions.iter().filter(|one| one.addon == first.addon);
-        of_addon.for_each(|one| write_entry(&mut text, one));
+        let mut of_addon = versions.iter().filter(|one| one.addon == first.addon);
+        text.push_str(&format!("  - name: {}\n", quoted(&first.addon)));
+        // The highest version of a folder comes last.
+        if let Some(newest) = of_addon.clone().next_back() {
+            write_description(&mut text, &newest.about);
+        }
+        text.push_str("    versions:\n");
+        of_addon
+            .by_ref()
+            .for_each(|one| write_entry(&mut text, one));
     }
     text
+}
+
+/// Writes what a chart says about itself. A catalogue has no field for its home page, so that is a comment.
+fn write_description(text: &mut String, about: &ChartDescription) {
+    if let Some(home) = &about.home {
+        text.push_str(&format!("    # {home}\n"));
+    }
+    if let Some(description) = &about.description {
+        text.push_str(&format!("    description: {}\n", quoted(description)));
+    }
 }
 
 fn write_entry(text: &mut String, scaffold: &Scaffold) {
@@ -186,22 +181,6 @@ mod tests {
     use common::manifest::yaml::documents;
 
     #[test]
-    fn a_name_may_hold_a_version() {
-        for (location, expected) in [
-            (
-                "manifests/log-shipper-1.0.0.yaml",
-                ("log-shipper", Some("1.0.0")),
-            ),
-            ("https://h/web-v1.2.tgz", ("web", Some("v1.2"))),
-            ("./charts/web/", ("web", None)),
-            ("web-2go.yaml", ("web-2go", None)),
-            ("k8s-1.36.0-rc.1", ("k8s", Some("1.36.0-rc.1"))),
-        ] {
-            assert_eq!(parse_file_name(location), expected, "{location}");
-        }
-    }
-
-    #[test]
     fn objects_tell_what_they_are() {
         let manifest = "apiVersion: v1
 kind: Pod
@@ -227,6 +206,10 @@ metadata: {name: b, labels: {app.kubernetes.io/name: shipper}}
     fn the_text_is_a_catalogue_whatever_the_names_are() {
         let scaffold = |version: &str, manifest: &str| Scaffold {
             addon: "on".to_owned(),
+            about: ChartDescription {
+                description: Some("Serves: # pages".to_owned()),
+                home: Some("https://h/".to_owned()),
+            },
             version: AddonVersion {
                 version: version.to_owned(),
                 source: Source {
@@ -250,6 +233,8 @@ metadata: {name: b, labels: {app.kubernetes.io/name: shipper}}
         assert_eq!(read.problems, []);
         let addons = &read.object.spec.addons;
         assert_eq!((addons.len(), &*addons[0].name), (1, "on"));
+        let description = addons[0].description.as_deref();
+        assert_eq!(description, Some("Serves: # pages"));
         let written = serde_json::to_value(&addons[0].versions).unwrap();
         assert_eq!(written[0]["version"], json!("1.0"));
         assert_eq!(

@@ -1,0 +1,120 @@
+//! A local folder that holds several packages: charts, or the versions of an add-on.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::path::Path;
+
+use addons_sources::{archive, kustomize};
+use addons_versions::tolerant;
+
+use super::location::is_version;
+
+/// How deep packages may lie: `charts/NAME/VERSION`.
+const MAX_DEPTH: usize = 3;
+const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// Returns the packages in a folder, relative to it, the lower versions first, or `None` if the folder is a package itself: a chart, a
+/// kustomization, or manifests.
+///
+/// Packages are charts, archives, and folders with a version as their name. A folder that also holds anything else is a package itself.
+#[must_use]
+pub fn list_packages(folder: &Path) -> Option<Vec<String>> {
+    list_below(folder, MAX_DEPTH).filter(|found| !found.is_empty())
+}
+
+fn list_below(folder: &Path, depth: usize) -> Option<Vec<String>> {
+    if depth == 0 || is_package(folder) {
+        return None;
+    }
+    let mut found = Vec::new();
+    for name in child_names(folder)? {
+        let path = folder.join(&name);
+        if !path.is_dir() {
+            match () {
+                () if archive::is_archive(&name) => found.push(name),
+                () if MANIFESTS.iter().any(|it| name.ends_with(it)) => return None,
+                // A README or a license.
+                () => {}
+            }
+        } else if path.join("Chart.yaml").is_file() || is_version(&name) {
+            found.push(name);
+        } else {
+            let below = list_below(&path, depth - 1)?.into_iter();
+            found.extend(below.map(|one| format!("{name}/{one}")));
+        }
+    }
+    Some(found)
+}
+
+fn is_package(folder: &Path) -> bool {
+    folder.join("Chart.yaml").is_file()
+        || kustomize::NAMES
+            .iter()
+            .any(|name| folder.join(name).is_file())
+}
+
+/// Returns the names in a folder, sorted, versions by their order.
+fn child_names(folder: &Path) -> Option<Vec<String>> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort_by(|a, b| by_version(a, b));
+    Some(names)
+}
+
+fn by_version(a: &str, b: &str) -> Ordering {
+    match (tolerant::parse(a), tolerant::parse(b)) {
+        (Ok(one), Ok(other)) => one.cmp(&other).then_with(|| a.cmp(b)),
+        _ => a.cmp(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(files: &[&str]) -> Option<Vec<String>> {
+        let folder = addons_sources::scratch::Scratch::new("scaffold-").unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        list_packages(folder.path())
+    }
+
+    #[test]
+    fn a_folder_of_packages_is_no_package() {
+        for (files, expected) in [
+            (
+                &["2.20.2/Chart.yaml", "2.3.0/Chart.yaml"][..],
+                &["2.3.0", "2.20.2"][..],
+            ),
+            (
+                &["keda/2.19.0/Chart.yaml", "web/Chart.yaml", "README.md"],
+                &["keda/2.19.0", "web"],
+            ),
+            (
+                &["v3.4.7/install.yaml", "v3.5.1/install.yaml"],
+                &["v3.4.7", "v3.5.1"],
+            ),
+            (
+                &["web-1.0.0.tgz", "web-1.1.0.tgz"],
+                &["web-1.0.0.tgz", "web-1.1.0.tgz"],
+            ),
+        ] {
+            let expected = expected.iter().map(|it| (*it).to_owned()).collect();
+            assert_eq!(listed(files), Some(expected), "{files:?}");
+        }
+        for files in [
+            &["Chart.yaml", "charts/db/Chart.yaml"][..],
+            &["kustomization.yaml", "1.0/a.yaml"],
+            &["a.yaml", "v1.0/b.yaml"],
+            &["crd/a.yaml", "controller/b.yaml"],
+            &["web/Chart.yaml", "other/b.yaml"],
+            &[],
+        ] {
+            assert_eq!(listed(files), None, "{files:?}");
+        }
+    }
+}
