@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addons_engine::{EngineError, OperationStage, Report};
+use addons_engine::{Back, EngineError, OperationStage, Report, StepEnd};
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::plan::ask_about_removals;
 use addons_operation::{
@@ -18,6 +18,7 @@ use crate::cli::operation::{ChangeArgs, DryRunMode, RunArgs};
 use crate::exit::{Exit, exit_of_report, exit_with_skipped, exit_without_skipped};
 use crate::interrupt::{SignalReceiver, WritingGuard};
 use crate::output::{self, of_cluster};
+use crate::progress::ShownFailures;
 use crate::prompt::confirm;
 use crate::session::Session;
 use crate::words::{dry_run as told, hint, plan as words, typed};
@@ -25,6 +26,8 @@ use crate::{again, choices, events, failure};
 
 /// The last line of a dry run.
 pub const UNCHANGED: &str = "dry run: nothing was changed";
+/// What the report says of a failure whose message was already shown.
+const SEE_ABOVE: &str = "see above";
 
 /// Refuses `--recreate` for an object that the plan does not recreate. For a command that runs beside others this is only a note,
 /// because another one may need it.
@@ -160,11 +163,12 @@ pub async fn execute_until(
     interruption: &Interruption,
 ) -> Result<(Exit, InstallationReports), OperationError> {
     let how = choices::parse_run(run, define);
-    session.display.begin(plan, is_brief(session, plan));
+    let display = &session.display;
+    display.begin(plan, is_brief(session, plan), run.timeout);
     let outcomes = execute_plan(session.ctx(), plan, &how, interruption).await;
-    session.display.end();
+    let shown = display.end();
     let outcomes = again::check_outcomes(outcomes?).map_err(|error| *error)?;
-    Ok(report_outcomes(plan, outcomes, run.wait))
+    Ok(report_outcomes(plan, outcomes, &shown, run.wait))
 }
 
 /// Runs work that writes and that Ctrl-C interrupts in an orderly way.
@@ -190,15 +194,18 @@ async fn forward_signals(mut asked: SignalReceiver, interruption: Interruption) 
 fn report_outcomes(
     plan: &Plan,
     outcomes: Vec<InstallationOutcome>,
+    shown: &ShownFailures,
     waited: bool,
 ) -> (Exit, InstallationReports) {
     let mut worst = Exit::Done;
     let mut skipped = false;
     let mut reports = Vec::new();
-    for (planned, outcome) in plan.installations.iter().zip(outcomes) {
+    let planned = plan.installations.iter().enumerate();
+    for ((part, planned), outcome) in planned.zip(outcomes) {
         let exit = match outcome.result {
             Ok(report) => {
-                let text = words::describe_report(planned, &plan.choices, &report, waited);
+                let told = refer_to_shown(&report, part, shown);
+                let text = words::describe_report(planned, &plan.choices, &told, waited);
                 output::note(text.trim_end());
                 events::emit_reported(&planned.plan, Some(&report), exit_of_report(&report));
                 skipped |= report.skipped().next().is_some();
@@ -221,6 +228,22 @@ fn report_outcomes(
         worst = worst.max(exit);
     }
     (exit_with_skipped(worst, skipped), reports)
+}
+
+/// Returns the report without the messages of failures that were shown when they happened.
+fn refer_to_shown(report: &Report, part: usize, shown: &ShownFailures) -> Report {
+    let mut report = report.clone();
+    for step in &mut report.ended {
+        if let StepEnd::Failed(failure) = &mut step.end
+            && shown.contains(&(part, failure.key.clone()))
+        {
+            SEE_ABOVE.clone_into(&mut failure.message);
+        }
+    }
+    if let Some(Back::Executed(back)) = &mut report.back {
+        **back = refer_to_shown(back, part, shown);
+    }
+    report
 }
 
 /// Names the installations that are up to date, and warns about those that are not healthy, because an upgrade restores edited or deleted

@@ -285,6 +285,9 @@ pub struct GlobalArgs {
     /// Sets that other arguments name
     #[arg(skip)]
     pub sets: Vec<Typed>,
+    /// When to print colours; auto: on terminals, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: ColorChoice,
     /// Maximum number of requests in flight
     #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
@@ -310,6 +313,18 @@ pub struct GlobalArgs {
         default_value_t = 0
     )]
     pub verbosity: u8,
+}
+
+/// `--color`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// on terminals, as NO_COLOR, CLICOLOR and CLICOLOR_FORCE say
+    #[default]
+    Auto,
+    /// always
+    Always,
+    /// never
+    Never,
 }
 
 /// `--rules`.

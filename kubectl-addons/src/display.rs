@@ -2,23 +2,26 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use addons_operation::{Activity, OperationEvent, Plan};
-use indicatif::{ProgressBar, ProgressStyle};
+use addons_plan::InstallationPlan;
 use tokio::task::AbortHandle;
 
 use crate::events;
+use crate::output::live::{self, ScreenSize};
 use crate::output::{self, of_cluster};
-use crate::progress::ProgressDisplay;
+use crate::progress::{ProgressDisplay, ShownFailures, format_live_work};
 use crate::words;
 
 /// How long work takes before a terminal shows it. Its line disappears afterwards.
 const TERMINAL: Duration = Duration::from_secs(1);
 /// How long work takes before a log shows it. Its line stays.
 const LOG: Duration = Duration::from_secs(2);
-/// How often the line on a terminal is updated.
+/// How often lines with the elapsed time are drawn again.
 const TICK: Duration = Duration::from_secs(1);
+/// The shortest time between two drawings, unless lines are removed.
+const DRAW_PAUSE: Duration = Duration::from_millis(50);
 
 /// Shows what happens while a command runs. Clones share their state.
 #[derive(Clone, Default)]
@@ -27,38 +30,58 @@ pub struct Display(Arc<Mutex<DisplayState>>);
 #[derive(Default)]
 struct DisplayState {
     progress: Option<ProgressDisplay>,
+    /// The plan that is executed.
+    plan: Option<Arc<Plan>>,
     under_way: Vec<RunningWork>,
     /// The warnings that were already shown, because each is shown once.
     warned: BTreeSet<String>,
+    /// The task that draws the live lines again while there are any.
+    ticker: Option<AbortHandle>,
+    drawn: Option<Instant>,
 }
 
 /// Work that has not ended.
 struct RunningWork {
     work: Activity,
+    began: Instant,
     /// The task that shows the work once it takes long.
     patience: Option<AbortHandle>,
-    bar: Option<ProgressBar>,
+    /// Whether it has a line on the terminal.
+    is_live: bool,
 }
 
 impl Display {
-    /// Begins to show the execution of a plan. `brief` shows a single line per installation on a terminal.
-    pub fn begin(&self, plan: &Arc<Plan>, brief: bool) {
+    /// Begins to show the execution of a plan, which may take as long as `timeout`. `brief` shows a single line per installation on a
+    /// terminal.
+    pub fn begin(&self, plan: &Arc<Plan>, brief: bool, timeout: Duration) {
         events::emit_started(plan);
-        self.state().progress = Some(ProgressDisplay::new(output::can_move_cursor(), brief, plan));
+        let terminal = output::can_move_cursor().then(ScreenSize::current);
+        let plans = plan.installations.iter().map(|planned| &planned.plan);
+        let plans: Vec<&InstallationPlan> = plans.collect();
+        let mut state = self.state();
+        state.progress = Some(ProgressDisplay::new(terminal, brief, &plans, timeout));
+        state.plan = Some(Arc::clone(plan));
     }
 
-    /// Ends the display of a plan. The report names what is unfinished.
-    pub fn end(&self) {
-        if let Some(progress) = self.state().progress.take() {
-            progress.finish();
-        }
+    /// Ends the display of a plan. Returns the failures that were shown. The report names what is unfinished.
+    pub fn end(&self) -> ShownFailures {
+        let mut state = self.state();
+        let ended = state.progress.take().map(ProgressDisplay::finish);
+        state.draw(self, true);
+        let (lines, failures) = ended.unwrap_or_default();
+        print_lines(&lines);
+        failures
     }
 
     /// Shows an event.
     pub fn show(&self, event: &OperationEvent) {
         match event {
             OperationEvent::Began(work) => self.begin_work(work),
-            OperationEvent::Ended(work) => self.state().end_work(work),
+            OperationEvent::Ended(work) => {
+                let mut state = self.state();
+                state.end_work(work);
+                state.draw(self, true);
+            }
             OperationEvent::Finding(finding) => {
                 let text = words::finding::describe_finding(finding);
                 if self.state().warned.insert(text.clone()) {
@@ -79,16 +102,29 @@ impl Display {
                 events::emit_planned(plan);
                 events::emit_started(plan);
                 let text = words::plan::atomic::announce_going_back(plan);
-                if let Some(progress) = &mut self.state().progress {
-                    progress.begin_rollback(*part, text.trim_end());
-                }
+                self.show_progress(|progress, _| progress.begin_rollback(*part, text.trim_end()));
             }
             OperationEvent::Executing { part, event } => {
-                if let Some(progress) = &mut self.state().progress {
-                    progress.show(*part, event);
-                }
+                self.show_progress(|progress, plan| {
+                    let planned = plan.installations.get(*part);
+                    let line = planned.and_then(|one| progress.show(*part, &one.plan, event));
+                    line.into_iter().collect()
+                });
             }
         }
+    }
+
+    /// Prints the lines that the progress returns, and draws the live lines again.
+    fn show_progress(&self, show: impl FnOnce(&mut ProgressDisplay, &Plan) -> Vec<String>) {
+        let mut state = self.state();
+        let DisplayState { progress, plan, .. } = &mut *state;
+        let (Some(progress), Some(plan)) = (progress, plan) else {
+            return;
+        };
+        progress.resize(ScreenSize::current());
+        let lines = show(progress, plan);
+        state.draw(self, !lines.is_empty());
+        print_lines(&lines);
     }
 
     fn begin_work(&self, work: &Activity) {
@@ -96,19 +132,28 @@ impl Display {
         let mut state = self.state();
         // Show types that are waited for at once, and again whenever fewer are missing.
         if let Activity::Types { .. } = work {
-            state.show_waiting(work, live);
+            state.show_missing(work, live);
+            state.draw(self, true);
             return;
         }
         let patience = of_cluster::spawn_labelled(show_when_slow(self.clone(), work.clone(), live));
         state.under_way.push(RunningWork {
             work: work.clone(),
+            began: Instant::now(),
             patience: Some(patience.abort_handle()),
-            bar: None,
+            is_live: false,
         });
     }
 
     fn state(&self) -> MutexGuard<'_, DisplayState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Prints lines that stay.
+fn print_lines(lines: &[String]) {
+    for line in lines {
+        output::note(&format!("  {}", line.trim_end()));
     }
 }
 
@@ -119,34 +164,77 @@ async fn show_when_slow(display: Display, work: Activity, live: bool) {
     let Some(under_way) = state.under_way.iter_mut().find(|it| it.work == work) else {
         return;
     };
-    let text = format!("… {}", words::describe_work(&work));
     if live {
-        let bar = counting_bar().with_elapsed(TERMINAL);
-        bar.set_message(output::escape_text(&text));
-        under_way.bar = Some(bar);
+        under_way.is_live = true;
+        state.draw(&display, true);
     } else {
-        output::note(&format!("  {text}"));
+        output::note(&format!("  … {}", words::describe_work(&work)));
+    }
+}
+
+/// Draws the live lines again, because they count the time.
+async fn draw_regularly(display: Display) {
+    loop {
+        tokio::time::sleep(TICK).await;
+        display.state().draw(&display, true);
     }
 }
 
 impl DisplayState {
-    fn show_waiting(&mut self, work: &Activity, live: bool) {
-        let text = format!("… {}", words::describe_work(work));
-        if !live {
-            output::note(&format!("  {text}"));
+    /// Draws the lines at the bottom of the terminal. `now`: even if they were drawn a moment ago.
+    fn draw(&mut self, display: &Display, now: bool) {
+        if !output::can_move_cursor() {
             return;
         }
-        let same = self.under_way.iter().position(|it| is_same(&it.work, work));
-        let at = same.unwrap_or_else(|| {
-            self.under_way.push(RunningWork {
+        let is_fresh = self.drawn.is_some_and(|at| at.elapsed() < DRAW_PAUSE);
+        if is_fresh && !now {
+            return;
+        }
+        self.drawn = Some(Instant::now());
+        let lines = self.live_lines(ScreenSize::current());
+        match &self.ticker {
+            Some(ticker) if lines.is_empty() => {
+                ticker.abort();
+                self.ticker = None;
+            }
+            None if !lines.is_empty() => {
+                let ticker = of_cluster::spawn_labelled(draw_regularly(display.clone()));
+                self.ticker = Some(ticker.abort_handle());
+            }
+            Some(_) | None => {}
+        }
+        live::draw(lines);
+    }
+
+    fn live_lines(&mut self, size: ScreenSize) -> Vec<String> {
+        let works = self.under_way.iter().filter(|it| it.is_live);
+        let mut lines: Vec<String> = works
+            .flat_map(|it| {
+                let work = words::describe_work(&it.work);
+                format_live_work(&work, it.began.elapsed(), size.width)
+            })
+            .collect();
+        if let Some(progress) = &mut self.progress {
+            progress.resize(size);
+            let rows = size.height.saturating_sub(lines.len());
+            lines.extend(progress.live_lines(Instant::now(), rows));
+        }
+        lines
+    }
+
+    fn show_missing(&mut self, work: &Activity, live: bool) {
+        if !live {
+            output::note(&format!("  … {}", words::describe_work(work)));
+            return;
+        }
+        match self.under_way.iter_mut().find(|it| is_same(&it.work, work)) {
+            Some(known) => known.work = work.clone(),
+            None => self.under_way.push(RunningWork {
                 work: work.clone(),
+                began: Instant::now(),
                 patience: None,
-                bar: Some(counting_bar()),
-            });
-            self.under_way.len() - 1
-        });
-        if let Some(bar) = self.under_way.get(at).and_then(|it| it.bar.as_ref()) {
-            bar.set_message(output::escape_text(&text));
+                is_live: true,
+            }),
         }
     }
 
@@ -158,9 +246,6 @@ impl DisplayState {
         if let Some(patience) = ended.patience {
             patience.abort();
         }
-        if let Some(bar) = ended.bar {
-            bar.finish_and_clear();
-        }
     }
 }
 
@@ -170,15 +255,4 @@ fn is_same(a: &Activity, b: &Activity) -> bool {
         (Activity::Types { addon: a, .. }, Activity::Types { addon: b, .. }) => a == b,
         (a, b) => a == b,
     }
-}
-
-/// Returns a line on a terminal that counts the elapsed time.
-fn counting_bar() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    // The template is constant. Without it, the default style shows the same text.
-    if let Ok(style) = ProgressStyle::with_template("  {msg}  {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(TICK);
-    bar
 }

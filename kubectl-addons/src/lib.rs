@@ -38,6 +38,7 @@ use anyhow::Result;
 use cli::{Cli, CliCommand};
 use exit::Exit;
 use fleet::Fleet;
+use output::style;
 use session::Session;
 
 /// How long the program waits for threads of cancelled work.
@@ -63,8 +64,12 @@ pub fn main() -> ExitCode {
     }
     let cli = match cli::parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return output::print_usage(&error).into(),
+        Err(error) => {
+            style::choose(words::typed::color_choice());
+            return output::print_usage(&error).into();
+        }
     };
+    style::choose(cli.global.color);
     if cli.global.verbosity >= 6 {
         output::requests::trace_requests();
     }

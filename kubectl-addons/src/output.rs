@@ -4,8 +4,10 @@
 
 pub mod age;
 pub mod html;
+pub mod live;
 pub mod of_cluster;
 pub mod requests;
+pub mod style;
 pub mod table;
 pub mod template;
 pub mod text;
@@ -32,13 +34,17 @@ pub struct ItemList<'a, T> {
 /// Prints text for people, without control characters that would affect a terminal. If the reader closed the pipe (`| head`), the program
 /// ends quietly with 0. A full disk ends it with 1.
 pub fn print_text(text: &str) {
-    write(
-        escape_text(&typed::complete_commands(
-            text,
-            of_cluster::current_place().as_deref(),
-        ))
-        .as_bytes(),
-    );
+    write(prepare_text(text).as_bytes());
+}
+
+/// Prints text like [`print_text`], with colours.
+pub fn print_painted(text: &str) {
+    write(style::paint(&prepare_text(text)).as_bytes());
+}
+
+fn prepare_text(text: &str) -> String {
+    let place = of_cluster::current_place();
+    escape_text(&typed::complete_commands(text, place.as_deref()))
 }
 
 /// Prints data for programs, unchanged unless stdout is a terminal. See [`print_text`].
@@ -53,15 +59,20 @@ pub fn print_bytes(bytes: &[u8]) {
 /// Prints JSON in one line for programs. Returns `false` if that failed: a reader that went away does not end the operation. Control
 /// characters are escaped, which leaves the JSON equal.
 pub fn print_json_line(json: &str) -> bool {
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{}", escape_controls(json))
-        .and_then(|()| stdout.flush())
-        .is_ok()
+    live::print_above(|| {
+        let mut stdout = std::io::stdout().lock();
+        writeln!(stdout, "{}", escape_controls(json))
+            .and_then(|()| stdout.flush())
+            .is_ok()
+    })
 }
 
 fn write(bytes: &[u8]) {
-    let mut stdout = anstream::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+    let written = live::print_above(|| {
+        let mut stdout = anstream::stdout().lock();
+        stdout.write_all(bytes).and_then(|()| stdout.flush())
+    });
+    match written {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::exit(Exit::Done),
         Err(error) => {
@@ -104,13 +115,10 @@ pub fn print_value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow
 
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
-    let text = typed::complete_commands(
-        &text::replace_causes(text),
-        of_cluster::current_place().as_deref(),
-    );
-    let text = of_cluster::label_lines(&escape_text(&text));
+    let text = style::paint(&prepare_text(&text::replace_causes(text)));
+    let text = of_cluster::label_lines(&text);
     // A closed stderr does not stop the program.
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    let _ = live::print_above(|| writeln!(anstream::stderr().lock(), "{text}"));
 }
 
 /// Prints a question on stderr and leaves the cursor behind it.
@@ -141,11 +149,14 @@ pub fn describe_chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Prints a message of clap. Help and version are data; mistakes end with 2.
 pub fn print_usage(error: &clap::Error) -> Exit {
-    // clap chooses the stream. A closed one does not change the exit code.
-    let _ = error.print();
     if error.use_stderr() {
+        let text = error.render().to_string();
+        // A closed stderr does not change the exit code.
+        let _ = write!(anstream::stderr().lock(), "{}", style::paint(&text));
         Exit::Usage
     } else {
+        // A closed stdout does not change it either.
+        let _ = error.print();
         Exit::Done
     }
 }

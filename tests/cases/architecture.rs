@@ -175,7 +175,7 @@ const IMPURE: [&str; 7] = [
     "actix_web",
 ];
 /// They belong to a command line. The crate of the operations serves others, too.
-const EDGE: [&str; 4] = ["clap", "anstream", "indicatif", "anyhow"];
+const EDGE: [&str; 5] = ["clap", "anstream", "anstyle", "console", "anyhow"];
 
 /// What cargo prints for these arguments.
 fn cargo(arguments: &[&str]) -> Result<String> {

@@ -1,8 +1,10 @@
 //! Deletes the objects that a plan names, each in the state in which the plan checked it (semantics 13.7), and releases the fields of
 //! preexisting objects.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use addons_plan::inventory::Inventory;
 use addons_plan::prune::{KeptKind, PruneObstacle};
@@ -23,6 +25,9 @@ use super::report::StepEnd;
 use super::request::{APPLY_PATCH, ApiCall, FIRST_PAUSE, METADATA};
 use super::silent;
 use super::snapshot::{read_one, to_live_object};
+
+/// How long a finalizer may hold an object before it is worth an event. The server itself holds each CRD for a moment.
+const HOLD_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Deletes one object of a plan, unless an object of `kept` needs it: those stay although the plan deletes them.
 pub(super) async fn perform(
@@ -99,13 +104,21 @@ pub(super) async fn wait_until_deleted(
         status: ReadinessStatus::Terminating,
         message: format!("held by finalizer {}", finalizers.join(", ")),
     };
-    events(Event::Waiting {
-        key: key.clone(),
-        readiness: readiness.clone(),
-    });
     let collection = Collection::from_target(&deletion.target);
     let name = &key.name;
-    match delete::wait_until_deleted(cluster, &collection, name, &deletion.uid, deadline).await {
+    let gone = delete::wait_until_deleted(cluster, &collection, name, &deletion.uid, deadline);
+    let mut gone = std::pin::pin!(gone);
+    let ended = match timeout(HOLD_PATIENCE, &mut gone).await {
+        Ok(ended) => ended,
+        Err(_) => {
+            events(Event::Waiting {
+                key: key.clone(),
+                readiness: readiness.clone(),
+            });
+            gone.await
+        }
+    };
+    match ended {
         Ok(None) => None,
         Ok(Some(_)) => Some(Readiness {
             message: holder::explain_holder(cluster, &collection, name, &finalizers).await,

@@ -115,7 +115,7 @@ fn show_due(plan: &Plan, asked: Listing) -> Result<()> {
         }
         OutputFormat::Table | OutputFormat::Wide => {
             if !rows.is_empty() && !events::is_on() {
-                output::print_text(&table::render_table(&rows).render_listing(asked));
+                output::print_painted(&table::render_table(&rows).render_listing(asked));
             }
             Ok(())
         }
@@ -174,7 +174,7 @@ pub async fn list(session: &Session, args: &ChannelListArgs) -> Result<Exit> {
                     text(row.channel),
                 ]);
             }
-            output::print_text(&table.render_listing(args.output));
+            output::print_painted(&table.render_listing(args.output));
         }
     }
     Ok(Exit::Done)

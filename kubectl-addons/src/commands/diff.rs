@@ -191,7 +191,7 @@ pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], format: OutputFormat)
                 if item.is_edited_only() {
                     edited.insert(item.restore_command(set));
                 }
-                output::print_text(&text::render_diff(item, items.len() > 1, is_wide, *now));
+                output::print_painted(&text::render_diff(item, items.len() > 1, is_wide, *now));
             }
             for command in edited {
                 let what = "edited or deleted by other clients; an upgrade to the same version does not restore it";

@@ -53,7 +53,7 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> Result<Exit> {
             output::note("no problems found")
         }
         OutputFormat::Table | OutputFormat::Wide => {
-            output::print_text(&table(&found).render_listing(args.output))
+            output::print_painted(&table(&found).render_listing(args.output))
         }
     }
     let is_broken = found.iter().any(|one| one.severity == Severity::Error);

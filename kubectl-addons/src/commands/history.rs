@@ -134,7 +134,7 @@ fn show(rows: &[RevisionRow], name: &InstallationName, args: &HistoryArgs) -> Re
         OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => {
             output::note(&format!("{} has no revisions yet", name.name));
         }
-        OutputFormat::Table | OutputFormat::Wide => output::print_text(&table(rows, args)),
+        OutputFormat::Table | OutputFormat::Wide => output::print_painted(&table(rows, args)),
     }
     Ok(())
 }

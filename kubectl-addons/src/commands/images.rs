@@ -161,7 +161,7 @@ fn print_images(rows: &[ImageRow], asked: Listing) -> Result<()> {
                 let addons: Vec<_> = row.addons.iter().map(String::as_str).collect();
                 table.add_row(vec![row.image.clone(), addons.join(", ")]);
             }
-            output::print_text(&table.render_listing(asked));
+            output::print_painted(&table.render_listing(asked));
         }
         // One image per line, for people and for loops in a shell.
         OutputFormat::Table | OutputFormat::Name => {

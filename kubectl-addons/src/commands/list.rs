@@ -214,7 +214,7 @@ pub(crate) fn show(listed: &ListedInstallations, args: &ListArgs) -> Result<()> 
         }
         format @ (OutputFormat::Table | OutputFormat::Wide) => {
             let table = table(rows, format == OutputFormat::Wide, args.all_namespaces);
-            output::print_text(&table.render_listing(args.output));
+            output::print_painted(&table.render_listing(args.output));
         }
     }
     Ok(())

@@ -67,7 +67,7 @@ pub(crate) fn exit_code(args: &PlanArgs, written: Result<WrittenPlan>) -> Result
 async fn write_one(session: &Session, args: &PlanArgs) -> Result<WrittenPlan> {
     let made = make_plan(session, args).await?;
     match &args.output {
-        PlanOutput::Text => output::print_text(&made.text),
+        PlanOutput::Text => output::print_painted(&made.text),
         PlanOutput::Print(format) => {
             output::note(made.text.trim_end());
             output::print_value(&file::write(&made.file)?.0, *format)?;

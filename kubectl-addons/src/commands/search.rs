@@ -102,7 +102,7 @@ fn print(
             output::print_names("addon", rows.iter().map(|row| row.name.as_str()))
         }
         OutputFormat::Table | OutputFormat::Wide if rows.is_empty() => output::note(&nothing()),
-        format => output::print_text(
+        format => output::print_painted(
             &table(rows, fits, format == OutputFormat::Wide).render_listing(asked),
         ),
     }

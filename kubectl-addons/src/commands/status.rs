@@ -111,7 +111,7 @@ fn show(args: &StatusArgs, listing: Listing, all: &[ObservedInstallation]) -> Re
             .for_each(|one| output::print_text(&object_keys(one))),
         (OutputFormat::Table | OutputFormat::Wide, all) => {
             all.iter()
-                .for_each(|one| output::print_text(&render_tree(one)));
+                .for_each(|one| output::print_painted(&render_tree(one)));
         }
     }
     Ok(())
@@ -176,12 +176,12 @@ pub(crate) fn show_clusters(
             .for_each(|(_, looked)| output::print_text(&object_keys(looked))),
         Some(OutputFormat::Wide) => {
             for (cluster, looked) in &all {
-                output::print_text(&format!("{cluster}: {}", render_tree(looked)));
+                output::print_painted(&format!("{cluster}: {}", render_tree(looked)));
             }
         }
         Some(OutputFormat::Table) => {
             let text = table(&all, args.is_list()).render_listing(listing.unwrap_or_default());
-            output::print_text(&text);
+            output::print_painted(&text);
         }
     }
     Ok(())

@@ -53,9 +53,9 @@ pub async fn run(session: &Session, args: &reading::ValuesArgs) -> Result<Exit> 
         OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) if args.explain => {
             output::print_value(&ItemList { items: &explained }, args.output)?;
         }
-        OutputFormat::Table | OutputFormat::Wide if args.explain => {
-            output::print_text(&table(&explained, args.output.format).render_listing(args.output))
-        }
+        OutputFormat::Table | OutputFormat::Wide if args.explain => output::print_painted(
+            &table(&explained, args.output.format).render_listing(args.output),
+        ),
         OutputFormat::Json | OutputFormat::Template(_) => {
             output::print_value(&layers.merge_masked(), args.output)?;
         }

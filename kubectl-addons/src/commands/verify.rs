@@ -279,7 +279,7 @@ fn print(rows: &[VerificationRow], asked: Listing) -> Result<()> {
                 };
                 table.add_row(vec![row.name.clone(), digest, by]);
             }
-            output::print_text(&table.render_listing(asked));
+            output::print_painted(&table.render_listing(asked));
         }
         OutputFormat::Name => {
             let verified = rows.iter().filter(|row| row.signature.is_some());

@@ -128,7 +128,7 @@ async fn write_plans(fleet: &Fleet, args: &PlanArgs) -> Result<WrittenPlan> {
         exit = exit.max(made.exit);
         is_empty &= made.plan.is_empty();
         match args.output {
-            PlanOutput::Text => output::print_text(&format!("{name}:\n{}", made.text)),
+            PlanOutput::Text => output::print_painted(&format!("{name}:\n{}", made.text)),
             _ => of_cluster::run_labelled(at, async { output::note(made.text.trim_end()) }).await,
         }
         let (at, plan) = (at.clone(), made.file);

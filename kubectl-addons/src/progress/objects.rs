@@ -1,26 +1,22 @@
-//! Shows every object: a line when a rank is complete or an object is ready, and on a terminal one below for each object that is waited
-//! for.
+//! Shows every object: a line when a rank is complete or an object is ready, and on a terminal the objects that are waited for below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use addons_operation::text::seconds;
 use addons_plan::order::ObjectRank;
 use addons_plan::readiness::ReadinessStatus;
 use addons_plan::{InstallationPlan, summary};
 use common::manifest::key::ObjectKey;
-use indicatif::ProgressBar;
 
-use addons_operation::text::seconds;
-
-use super::Screen;
-use crate::output;
+use super::layout::{format_block, format_columns};
 use crate::words::plan as words;
 
-/// The progress of all objects.
+/// The progress of all objects. Methods return the lines that stay.
 pub(super) struct ObjectLines {
     began: Instant,
     parts: Vec<InstallationRanks>,
-    waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
+    waiting: BTreeMap<ObjectKey, String>,
 }
 
 /// The progress of an installation.
@@ -29,36 +25,34 @@ struct InstallationRanks {
     name: String,
     /// The word for its deletions.
     deleted: &'static str,
-    ranks: BTreeMap<ObjectRank, CountedLine>,
-    deletions: CountedLine,
+    ranks: BTreeMap<ObjectRank, ObjectCount>,
+    deletions: ObjectCount,
 }
 
 /// Objects that are counted and not listed: those of a rank, or many deletions.
-struct CountedLine {
+struct ObjectCount {
     steps: usize,
-    done: usize,
+    done: BTreeSet<ObjectKey>,
     /// When the first of them was counted.
     began: Option<Instant>,
-    bar: Option<ProgressBar>,
 }
 
 impl ObjectLines {
-    pub(super) fn new(plan: &addons_operation::Plan) -> Self {
-        let installations = &plan.installations;
-        let parts = installations.iter().map(|planned| InstallationRanks {
-            name: match installations.len() {
+    pub(super) fn new(plans: &[&InstallationPlan], began: Instant) -> Self {
+        let parts = plans.iter().map(|plan| InstallationRanks {
+            name: match plans.len() {
                 1 => String::new(),
-                _ => format!("{}  ", planned.plan.installation.name),
+                _ => format!("{}  ", plan.installation.name),
             },
-            deleted: words::deleted_word(&planned.plan),
-            ranks: summary::steps_by_rank(&planned.plan)
+            deleted: words::deleted_word(plan),
+            ranks: summary::steps_by_rank(plan)
                 .into_iter()
-                .map(|(rank, steps)| (rank, CountedLine::new(steps)))
+                .map(|(rank, steps)| (rank, ObjectCount::new(steps)))
                 .collect(),
-            deletions: CountedLine::new(planned.plan.deletions().count()),
+            deletions: ObjectCount::new(plan.deletions().count()),
         });
         Self {
-            began: Instant::now(),
+            began,
             parts: parts.collect(),
             waiting: BTreeMap::new(),
         }
@@ -67,147 +61,143 @@ impl ObjectLines {
     /// Counts an object. Its rank gets a line once it is complete.
     pub(super) fn count_applied(
         &mut self,
-        screen: &Screen,
         part: usize,
         key: &ObjectKey,
         plan: &InstallationPlan,
-    ) {
-        let Some(step) = plan.step(key) else {
-            return;
-        };
+        width: usize,
+    ) -> Option<String> {
+        let step = plan.step(key)?;
         let rank = ObjectRank::from_object(key, Some(&step.object));
-        let Some(part) = self.parts.get_mut(part) else {
-            return;
-        };
-        let Some(line) = part.ranks.get_mut(&rank) else {
-            return;
-        };
+        let part = self.parts.get_mut(part)?;
         let title = format!("{}{}", part.name, rank.title());
-        line.count(&title, screen);
+        part.ranks.get_mut(&rank)?.count(key, &title, width)
     }
 
     /// Shows a deletion, or counts it if there are too many to list.
-    pub(super) fn show_pruned(&mut self, screen: &Screen, part: usize, key: &ObjectKey) {
+    pub(super) fn note_pruned(
+        &mut self,
+        part: usize,
+        key: &ObjectKey,
+        width: usize,
+    ) -> Option<String> {
         self.end_wait(key);
-        let Some(part) = self.parts.get_mut(part) else {
-            return;
-        };
+        let part = self.parts.get_mut(part)?;
         if part.deletions.steps > words::MAX_LISTED_OBJECTS {
             let title = format!("{}{}", part.name, part.deleted);
-            part.deletions.count(&title, screen);
+            part.deletions.count(key, &title, width)
         } else {
-            screen.line(&format!("- {key}  {}", part.deleted));
+            Some(format!("- {key}  {}", part.deleted))
         }
     }
 
-    pub(super) fn show_waiting(
+    /// Notes what an object waits for. The line stays if the object is ready, and in a log.
+    pub(super) fn note_wait(
         &mut self,
-        screen: &Screen,
         key: &ObjectKey,
         status: ReadinessStatus,
         message: &str,
-    ) {
+        width: Option<usize>,
+    ) -> Option<String> {
         let name = key.to_string();
         if status == ReadinessStatus::Current {
             self.end_wait(key);
-            let elapsed = seconds(self.began.elapsed());
-            return screen.line(&format!("✓ {name:<40} {message}  {elapsed}"));
+            let rest = format!("{message}  {}", seconds(self.began.elapsed()));
+            let width = width.unwrap_or(usize::MAX);
+            return Some(format_columns("✓", &name, &rest, width));
         }
-        let text = format!("… {name:<40} {message}");
-        let bar = self
-            .waiting
-            .entry(key.clone())
-            .or_insert_with(|| screen.bar());
-        match bar {
-            Some(bar) => bar.set_message(output::escape_text(&text)),
-            None => screen.line(&text),
+        self.waiting.insert(key.clone(), message.to_owned());
+        match width {
+            Some(_) => None,
+            None => Some(format_columns("…", &name, message, usize::MAX)),
         }
     }
 
     pub(super) fn end_wait(&mut self, key: &ObjectKey) {
-        if let Some(Some(bar)) = self.waiting.remove(key) {
-            bar.finish_and_clear();
-        }
+        self.waiting.remove(key);
     }
 
-    /// Shows the progress of an installation's ranks. The rollback has another plan, of which only the waits have lines.
-    pub(super) fn begin_rollback(&mut self, screen: &Screen, part: usize) {
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The lines of ranks that are not complete, and of objects that are waited for.
+    pub(super) fn live_blocks(&self, width: usize) -> Vec<Vec<String>> {
+        let counts = self.parts.iter().flat_map(|part| {
+            let ranks = part.ranks.iter();
+            let ranks = ranks.map(|(rank, count)| (rank.title(), count));
+            let all = ranks.chain([(part.deleted, &part.deletions)]);
+            all.filter(|(_, count)| count.is_partial())
+                .map(|(title, count)| {
+                    let title = format!("{}{title}", part.name);
+                    format_block("…", &title, &count.share(), width)
+                })
+        });
+        let waits = self.waiting.iter();
+        let waits = waits.map(|(key, why)| format_block("…", &key.to_string(), why, width));
+        counts.chain(waits).collect()
+    }
+
+    /// Returns the progress of an installation's ranks. The rollback has another plan, of which only the waits have lines.
+    pub(super) fn begin_rollback(&mut self, part: usize, width: usize) -> Vec<String> {
+        self.waiting.clear();
         let Some(part) = self.parts.get_mut(part) else {
-            return;
+            return Vec::new();
         };
-        part.end(screen);
+        let lines = part.partial_lines(width);
         part.ranks.clear();
-        part.deletions = CountedLine::new(0);
-        for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
-            bar.finish_and_clear();
-        }
+        part.deletions = ObjectCount::new(0);
+        lines
     }
 
-    /// Shows the progress of ranks that were begun and not completed.
-    pub(super) fn finish(&mut self, screen: &Screen) {
-        for part in &mut self.parts {
-            part.end(screen);
-        }
-        for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
-            bar.finish_and_clear();
-        }
+    /// Returns the progress of ranks that were begun and not completed.
+    pub(super) fn last_lines(&self, width: usize) -> Vec<String> {
+        let parts = self.parts.iter();
+        parts.flat_map(|part| part.partial_lines(width)).collect()
     }
 }
 
 impl InstallationRanks {
-    /// Shows the progress of ranks that were begun and not completed.
-    fn end(&mut self, screen: &Screen) {
-        for (rank, line) in &mut self.ranks {
-            line.end(&format!("{}{}", self.name, rank.title()), screen);
-        }
-        self.deletions
-            .end(&format!("{}{}", self.name, self.deleted), screen);
+    /// Returns the progress of ranks that were begun and not completed.
+    fn partial_lines(&self, width: usize) -> Vec<String> {
+        let ranks = self.ranks.iter();
+        let ranks = ranks.map(|(rank, count)| (rank.title(), count));
+        let all = ranks.chain([(self.deleted, &self.deletions)]);
+        let partial = all.filter(|(_, count)| count.is_partial());
+        partial
+            .map(|(title, count)| {
+                let title = format!("{}{title}", self.name);
+                format_columns("✗", &title, &count.share(), width)
+            })
+            .collect()
     }
 }
 
-impl CountedLine {
+impl ObjectCount {
     fn new(steps: usize) -> Self {
         Self {
             steps,
-            done: 0,
+            done: BTreeSet::new(),
             began: None,
-            bar: None,
         }
     }
 
-    /// Counts an object, and prints a line if it was the last.
-    fn count(&mut self, title: &str, screen: &Screen) {
-        self.done += 1;
-        let (done, steps) = (self.done, self.steps);
+    /// Counts an object once. Returns a line if it was the last.
+    fn count(&mut self, key: &ObjectKey, title: &str, width: usize) -> Option<String> {
+        let is_new = self.done.insert(key.clone());
         let began = *self.began.get_or_insert_with(Instant::now);
-        if done < steps {
-            if self.bar.is_none() {
-                self.bar = screen.bar();
-            }
-            if let Some(bar) = &self.bar {
-                bar.set_message(output::escape_text(&format!(
-                    "… {title:<40} {done}/{steps}"
-                )));
-            }
-            return;
-        }
-        self.clear();
-        let elapsed = seconds(began.elapsed());
-        screen.line(&format!("✓ {title:<40} {steps}/{steps}  {elapsed}"));
+        (is_new && self.done.len() == self.steps).then(|| {
+            let rest = format!("{}  {}", self.share(), seconds(began.elapsed()));
+            format_columns("✓", title, &rest, width)
+        })
     }
 
-    /// Prints the line of an incomplete count.
-    fn end(&mut self, title: &str, screen: &Screen) {
-        self.clear();
-        let (done, steps) = (self.done, self.steps);
-        if done > 0 && done < steps {
-            screen.line(&format!("✗ {title:<40} {done}/{steps}"));
-        }
+    /// Whether some of the objects are done.
+    fn is_partial(&self) -> bool {
+        !self.done.is_empty() && self.done.len() < self.steps
     }
 
-    fn clear(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+    /// `2/3`
+    fn share(&self) -> String {
+        format!("{}/{}", self.done.len(), self.steps)
     }
 }

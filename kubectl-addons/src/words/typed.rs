@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 
 use addons_operation::text::shell_word;
 use addons_plan::file::FleetClusterSource;
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, Command, ValueEnum as _};
 use common::api::names::LABEL_NAMESPACE_NAME;
 
-use crate::cli;
+use crate::cli::{self, ColorChoice};
 
 /// Flags whose value may be a secret. They are not repeated, because printed text may be stored.
 const PRIVATE_FLAGS: [&str; 4] = ["--set", "--set-string", "--set-json", "--token"];
@@ -174,6 +174,16 @@ pub fn source_flags() -> String {
 /// Returns the typed flags that choose clusters, with a leading blank.
 pub fn cluster_flags() -> String {
     typed().find_flags(&["clusters", "context"])
+}
+
+/// Returns the typed `--color`, or the default. For a command line that is not valid.
+pub fn color_choice() -> ColorChoice {
+    let pieces = typed().pieces().iter();
+    let mut colors = pieces.filter(|piece| piece.is_flag("color"));
+    let value = colors.next_back().and_then(|piece| piece.words.last());
+    let value = value.map(|word| word.rsplit('=').next().unwrap_or_default());
+    let choice = value.and_then(|value| ColorChoice::from_str(value, false).ok());
+    choice.unwrap_or_default()
 }
 
 /// Whether the typed command has a flag.

@@ -59,7 +59,7 @@ pub async fn run(session: &Session, args: &AdoptArgs) -> Result<Exit> {
             output::note("nothing to adopt")
         }
         OutputFormat::Table | OutputFormat::Wide => {
-            output::print_text(&table(rows).render_listing(asked))
+            output::print_painted(&table(rows).render_listing(asked))
         }
     }
     Ok(Exit::Done)

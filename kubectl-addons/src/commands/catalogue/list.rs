@@ -68,7 +68,7 @@ pub async fn run(session: &Session, args: &CatalogueListArgs) -> Result<Exit> {
             output::note(&format!("no catalogues{add}"));
         }
         OutputFormat::Table | OutputFormat::Wide => {
-            output::print_text(&table(&rows).render_listing(args.output))
+            output::print_painted(&table(&rows).render_listing(args.output))
         }
     }
     Ok(Exit::Done)

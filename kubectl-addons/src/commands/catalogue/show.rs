@@ -37,7 +37,7 @@ pub async fn run(session: &Session, args: &CatalogueShowArgs) -> Result<Exit> {
         OutputFormat::Table | OutputFormat::Wide => {
             let offer = Offer::Catalogue(args.name.clone());
             let catalogue = session.ctx().catalogue(&offer).await?;
-            output::print_text(&table(&catalogue, false).render_listing(args.output));
+            output::print_painted(&table(&catalogue, false).render_listing(args.output));
             return report_lost_entries(session, Some(&args.name)).await;
         }
     }
@@ -69,7 +69,7 @@ pub async fn view(session: &Session, args: &CatalogueViewArgs) -> Result<Exit> {
             output::note(&format!("no entries{add}"));
         }
         OutputFormat::Table | OutputFormat::Wide => {
-            output::print_text(&table(&catalogue, true).render_listing(args.output))
+            output::print_painted(&table(&catalogue, true).render_listing(args.output))
         }
     }
     let lost = report_lost_entries(session, None).await?;

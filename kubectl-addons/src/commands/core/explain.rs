@@ -78,7 +78,7 @@ pub async fn run(session: &Session, args: &CoreExplainArgs) -> Result<Exit> {
             output::print_value(&ItemList { items: &rows }, args.output)?
         }
         OutputFormat::Table | OutputFormat::Wide | OutputFormat::Name => {
-            output::print_text(&table(&rows).render_listing(args.output))
+            output::print_painted(&table(&rows).render_listing(args.output))
         }
     }
     Ok(worst)

@@ -99,7 +99,7 @@ pub async fn run(session: &Session, args: &CoreListArgs) -> Result<Exit> {
             }
         }
         OutputFormat::Table | OutputFormat::Wide => {
-            output::print_text(&table(&rows).render_listing(args.output))
+            output::print_painted(&table(&rows).render_listing(args.output))
         }
     }
     Ok(worst)

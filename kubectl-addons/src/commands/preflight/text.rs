@@ -11,10 +11,10 @@ pub(super) fn print_report(report: &PreflightReport, listing: Listing) {
     if report.items.is_empty() {
         output::note("nothing is installed");
     } else {
-        output::print_text(&installation_table(report).render_listing(listing));
+        output::print_painted(&installation_table(report).render_listing(listing));
     }
     if !report.risks.is_empty() {
-        output::print_text(&format!("\n{}", risk_table(report).render_listing(listing)));
+        output::print_painted(&format!("\n{}", risk_table(report).render_listing(listing)));
     }
     let lines = report.lines();
     if !lines.is_empty() {

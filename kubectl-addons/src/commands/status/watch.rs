@@ -148,7 +148,7 @@ impl ShownStatus {
             OutputFormat::Table | OutputFormat::Wide => {
                 let now = status_map(all);
                 let lines = format_differences(&self.state, &now);
-                output::print_text(&lines);
+                output::print_painted(&lines);
                 self.state = now;
             }
             OutputFormat::Name => {
@@ -174,7 +174,7 @@ impl ShownStatus {
         let trees: String = all.iter().map(render_tree).collect();
         if trees != self.trees {
             let gap = if self.trees.is_empty() { "" } else { "\n" };
-            output::print_text(&format!("{gap}{trees}"));
+            output::print_painted(&format!("{gap}{trees}"));
             self.trees = trees;
         }
     }
