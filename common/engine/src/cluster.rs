@@ -285,12 +285,13 @@ impl Cluster {
     /// # Errors
     /// Those of the request; [`EngineError::NotKubernetes`] if the answer is not that of an API server.
     pub async fn kubernetes_version(&self) -> Result<String, EngineError> {
+        const VERSION: &str = "/version";
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct VersionResponse {
             git_version: String,
         }
-        let call = ApiCall::path("/version", JSON);
+        let call = ApiCall::path(VERSION, JSON);
         let answer = match self
             .send::<VersionResponse>(call)
             .await
@@ -303,7 +304,7 @@ impl Cluster {
         };
         Err(EngineError::NotKubernetes {
             server: self.server.clone(),
-            answer: answer.to_owned(),
+            answer: format!("GET {VERSION} says: {answer}"),
         })
     }
 

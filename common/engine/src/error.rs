@@ -29,14 +29,12 @@ pub enum EngineError {
         /// URL of the server.
         server: String,
     },
-    /// The server does not say its version as an API server does.
-    #[error(
-        "the server at {server} does not look like a Kubernetes API server: /version is answered with {answer}"
-    )]
+    /// The server serves neither its groups nor its version as an API server does.
+    #[error("the server at {server} does not answer as a Kubernetes API server does; {answer}")]
     NotKubernetes {
         /// URL of the server.
         server: String,
-        /// What it answers: `HTTP 404`, or `something else than a version`.
+        /// What it answers: `GET /version says: HTTP 404`.
         answer: String,
     },
     /// 403 by RBAC.

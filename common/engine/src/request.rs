@@ -374,11 +374,9 @@ impl Cluster {
             Ok(Try::Again { error, .. }) => return Err(error),
             Err(error) => error.describe(),
         };
-        Err(EngineError::Unserved {
-            what: format!("the server at {}", self.server),
-            message: format!(
-                "it does not answer as a Kubernetes API server does; GET {GROUPS} says: {error}"
-            ),
+        Err(EngineError::NotKubernetes {
+            server: self.server.clone(),
+            answer: format!("GET {GROUPS} says: {error}"),
         })
     }
 

@@ -61,10 +61,6 @@ impl Records {
             }
             Err(error) => return Err(error.into()),
         };
-        if uninitialised && !is_remote {
-            // Every web server may answer that it does not serve our kinds.
-            ctx.cluster_facts().await?;
-        }
         let system = &ctx.settings().system_namespace;
         let mut local = BTreeSet::from([system.clone()]);
         let mut is_absent = false;

@@ -172,21 +172,23 @@ fn a_web_server_is_no_api_server() -> Result<()> {
         vec!["HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n<!DOCTYPE html>".to_owned()],
     )])?;
     let user = User::new()?;
-    for (address, answer) in [
-        (&server.address, "HTTP 404"),
-        (&page.address, "something else than a version"),
+    for (command, address, answer) in [
+        ("list", &server.address, "GET /apis says"),
+        ("list", &page.address, "GET /apis says"),
+        ("version", &server.address, "GET /version says: HTTP 404"),
+        (
+            "version",
+            &page.address,
+            "GET /version says: something else",
+        ),
     ] {
-        for command in ["list", "install web --yes"] {
-            let line = format!("kubectl-addons {command} --server {address}");
-            let (code, shown, said) = user.run(&line)?;
-            let expected = format!(
-                "does not look like a Kubernetes API server: /version is answered with {answer}"
-            );
-            ensure!(
-                code == 1 && said.contains(&expected),
-                "{line}: {shown}{said}"
-            );
-        }
+        let line = format!("kubectl-addons {command} --server {address}");
+        let (code, shown, said) = user.run(&line)?;
+        let expected = format!("does not answer as a Kubernetes API server does; {answer}");
+        ensure!(
+            code == 1 && said.contains(&expected) && said.contains("correct --server"),
+            "{line}: {shown}{said}"
+        );
     }
     Ok(())
 }
