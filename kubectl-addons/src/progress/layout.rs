@@ -112,7 +112,7 @@ fn wrap(line: &str, indent: &str, width: usize) -> Vec<String> {
         let blank = rest
             .char_indices()
             .filter(|(at, c)| *c == ' ' && *at <= end);
-        let at = match blank.map(|(at, _)| at).last().filter(|at| *at > text) {
+        let at = match blank.map(|(at, _)| at).next_back().filter(|at| *at > text) {
             Some(at) => at,
             None => end,
         };
