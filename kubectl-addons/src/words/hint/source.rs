@@ -83,7 +83,8 @@ pub fn storable_hints(error: &NotStorable) -> Vec<String> {
         NotStorable::Local { file, .. } | NotStorable::TooLarge { file, .. } => {
             let file = shell_word(file);
             vec![
-                format!("fix:    kubectl addons catalogue publish oci://HOST/NAME {file}"),
+                "fix:    put its packages on a server or in a registry, and name their URLs"
+                    .to_owned(),
                 format!("fix:    kubectl addons install NAME --channel {file}, without adding it"),
             ]
         }
