@@ -223,7 +223,7 @@ spec:
     // Another user of the cluster has no such folder (semantics 16).
     let said = stage.run("catalogue add catalogue.yaml").await?.ended(1)?;
     ensure!(
-        said.stderr.contains("is on this machine"),
+        said.stderr.contains("on this machine, where"),
         "{}",
         said.stderr
     );

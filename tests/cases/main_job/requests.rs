@@ -49,14 +49,14 @@ async fn one_changed_object_is_one_patch() -> Result<()> {
         .done()?;
     let requests = stage.requests(mark)?;
     // One dry run, for which the object is read, and the apply. Of all requests two keep the revision: which numbers are taken, and the
-    // new one.
+    // new one. One asks who the client is, for the history.
     ensure!(
         requests.count("patch", "kubectl-addons") == 2,
         "{:?}",
         requests.by_verb("kubectl-addons")
     );
     ensure!(
-        requests.total("kubectl-addons") <= 14,
+        requests.total("kubectl-addons") <= 15,
         "{:?}",
         requests.by_verb("kubectl-addons")
     );
