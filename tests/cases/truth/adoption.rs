@@ -148,7 +148,8 @@ async fn n19_what_did_not_end_is_shown_whole_and_ends() -> Result<()> {
     let charts = Charts::new(&hook("initdb", "post-install"))?;
     charts.install(&stage, &["--set", "size=large"]).await?;
     let catalogue = charts.catalogue(&stage, &["1.0.0"])?;
-    let adopt = format!("adopt web@1.0.0 --channel {catalogue} {}", flags()?);
+    let flags_of_adoption = format!("--channel {catalogue} --reset-values {}", flags()?);
+    let adopt = format!("adopt web@1.0.0 {flags_of_adoption}");
     stage.run(&adopt).await?.done()?;
     forget_the_end(&stage).await?;
     let said = stage
@@ -214,7 +215,10 @@ async fn n19_nothing_to_adopt_names_the_release() -> Result<()> {
     charts.shelf.chart("web", "1.0.0", &files)?;
     charts.install(&stage, &["--set", "name=other"]).await?;
     let catalogue = charts.catalogue(&stage, &["1.0.0"])?;
-    let line = format!("adopt web --channel {catalogue} {}", flags()?);
+    let line = format!(
+        "adopt web --channel {catalogue} --reset-values {}",
+        flags()?
+    );
     let said = stage.run(&line).await?.ended(1)?.stderr;
     let told = format!(
         "Helm release {}/web exists, and was given values for name: give them with -f",
