@@ -67,7 +67,7 @@ pub async fn write(
 /// Asks for the deletion of the records with these names.
 ///
 /// # Errors
-/// As [`write`]; the reconciler does not manage one of them.
+/// As [`write()`]; the reconciler does not manage one of them.
 pub async fn delete(
     session: &Session,
     resolver: &Resolver<'_>,
