@@ -17,7 +17,7 @@ use super::cluster::Cluster;
 use super::delete;
 use super::error::EngineError;
 use super::listing;
-use super::request::{APPLY_PATCH, ApiCall, JSON};
+use super::request::{self, APPLY_PATCH, ApiCall, JSON};
 use super::status;
 
 /// Maximum number of times that a status is written if another client is faster.
@@ -67,15 +67,8 @@ pub async fn put(
         .unwrap_or(names::SYSTEM_NAMESPACE);
     let name = wanted.metadata.name.as_deref().unwrap_or_default();
     let collection = collection(namespace);
-    let live = match cluster
-        .home()
-        .exchange(ApiCall::get(&collection, name, JSON), parse_answer)
-        .await
-    {
-        Ok(answer) => Some(answer.object),
-        Err(error) if error.is_not_found() => None,
-        Err(error) => return Err(error),
-    };
+    let call = ApiCall::get(&collection, name, JSON);
+    let live = request::if_found(cluster.home().exchange(call, parse_answer).await)?;
     let (call, object, written) = match live {
         None => (
             ApiCall::create(&collection, name, JSON),
@@ -108,11 +101,7 @@ pub async fn get(
     name: &str,
 ) -> Result<Option<AddonCatalogue>, EngineError> {
     let call = ApiCall::get(&collection(namespace), name, JSON).with_own_rights();
-    match cluster.home().exchange(call, parse_answer).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    request::if_found(cluster.home().exchange(call, parse_answer).await)
 }
 
 /// Writes a copy by server-side apply, because the API server then knows its name also where it does not exist yet, and a role can limit
@@ -158,8 +147,7 @@ pub async fn delete(
 ) -> Result<bool, EngineError> {
     let mut options = delete::delete_options(json!({"uid": known.metadata.uid}), None);
     if dry_run {
-        // Set in the body, because the API server ignores the query of a DELETE with a body, and would delete.
-        options["dryRun"] = json!(["All"]);
+        delete::set_dry_run(&mut options);
     }
     let (collection, name) = locate(known);
     let call = ApiCall::delete(&collection, name).body(options.to_string().into_bytes());

@@ -9,7 +9,7 @@ use super::address::Collection;
 use super::catalogues::CatalogueWrite;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{APPLY_PATCH, ApiCall, JSON};
+use super::request::{self, APPLY_PATCH, ApiCall, JSON};
 
 /// HTTP status of a conflict.
 const CONFLICT: u16 = 409;
@@ -24,11 +24,7 @@ pub async fn get(
     name: &str,
 ) -> Result<Option<ConfigMap>, EngineError> {
     let call = ApiCall::get(&collection(namespace), name, JSON).with_own_rights();
-    match cluster.home().send::<ConfigMap>(call).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    request::if_found(cluster.home().send::<ConfigMap>(call).await)
 }
 
 /// Creates a ConfigMap, or replaces the data of the one that was read before.

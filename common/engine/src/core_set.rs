@@ -14,7 +14,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::{LiveMetadata, PartialObject};
-use super::request::{ApiCall, MERGE_PATCH, METADATA};
+use super::request::{self, ApiCall, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_selected};
 use super::{lock, record, status};
 
@@ -44,11 +44,8 @@ pub async fn read_home(
     namespace: &str,
 ) -> Result<Option<HomeNamespace>, EngineError> {
     let call = ApiCall::get(&namespace_collection(), namespace, METADATA).with_own_rights();
-    match cluster.home().send::<PartialObject>(call).await {
-        Ok(answer) => Ok(Some(answer.object.metadata.into())),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    let found = request::if_found(cluster.home().send::<PartialObject>(call).await)?;
+    Ok(found.map(|object| object.metadata.into()))
 }
 
 /// Returns the namespaces whose label names the kubeconfig Secret of another cluster, with one LIST.

@@ -23,7 +23,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::listing::{self, read_one_page};
 use super::meta::PartialObject;
-use super::request::{ApiCall, JSON, MERGE_PATCH, METADATA, METADATA_LIST};
+use super::request::{self, ApiCall, JSON, MERGE_PATCH, METADATA, METADATA_LIST};
 use super::served::{self, is_definition};
 
 /// Maximum number of objects that are checked in each version; for more objects, it is not known what breaks.
@@ -167,11 +167,7 @@ pub(super) async fn read_definition(
     name: &str,
 ) -> Result<Option<Value>, EngineError> {
     let call = ApiCall::get(&served::collection(), name, JSON);
-    match cluster.send::<Value>(call).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    request::if_found(cluster.send::<Value>(call).await)
 }
 
 /// Returns the API versions that managedFields entries of a custom resource may have: all versions of its CRD, served or not. `None` for

@@ -145,8 +145,7 @@ pub(super) async fn dry_run(
     uid: &str,
 ) -> Result<(), EngineError> {
     let mut options = delete_options(json!({"uid": uid}), Some(Propagation::Background));
-    // Set in the body, because the API server ignores the query of a DELETE with a body, and would delete.
-    options["dryRun"] = json!(["All"]);
+    set_dry_run(&mut options);
     let options = options.to_string();
     // Set in the query as well, for readers of the audit log.
     let call = |at: &Collection| {
@@ -158,6 +157,11 @@ pub(super) async fn dry_run(
         Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Makes the body of a deletion one of a dry run. The API server ignores the query of a DELETE with a body, and would delete.
+pub(super) fn set_dry_run(options: &mut Value) {
+    options["dryRun"] = json!(["All"]);
 }
 
 /// Returns the body of a deletion; without `propagation`, the default of the kind applies.

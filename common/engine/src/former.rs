@@ -20,7 +20,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::listing;
 use super::meta::LiveMetadata;
-use super::request::{ApiCall, JSON};
+use super::request::{self, ApiCall, JSON};
 use super::snapshot::{self, read_selected};
 
 /// The labels by which the tools find their records.
@@ -143,11 +143,8 @@ async fn application(
     };
     let collection = collection(&object.kind, &record.namespace);
     let call = ApiCall::get(&collection, &object.name, JSON);
-    match cluster.send::<FormerContent>(call).await {
-        Ok(answer) => Ok(Some(answer.object).filter(|app| app.metadata.uid == object.uid)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    let found = request::if_found(cluster.send::<FormerContent>(call).await)?;
+    Ok(found.filter(|app| app.metadata.uid == object.uid))
 }
 
 /// The data that kapp writes into an application's ConfigMap.

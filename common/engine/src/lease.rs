@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{ApiCall, JSON};
+use super::request::{self, ApiCall, JSON};
 use super::watch::{self, Observation};
 
 /// Reads a Lease; `None` if it does not exist.
@@ -20,11 +20,7 @@ pub async fn get(
     name: &str,
 ) -> Result<Option<Lease>, EngineError> {
     let call = ApiCall::get(&collection(namespace), name, JSON).urgent();
-    match cluster.send::<Lease>(call).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    request::if_found(cluster.send::<Lease>(call).await)
 }
 
 /// Reports a Lease as it is now, and then each change of it, until `see` returns `true`. Nothing is reported while it cannot be watched;

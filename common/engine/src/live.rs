@@ -20,7 +20,7 @@ use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{ApiCall, JSON, METADATA_LIST};
+use super::request::{self, ApiCall, JSON, METADATA_LIST};
 
 /// The objects to read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,11 +162,7 @@ pub(super) async fn read(
     name: &str,
 ) -> Result<Option<Value>, EngineError> {
     let call = |at: &Collection| ApiCall::get(at, name, JSON);
-    match addressed::send(cluster, &mut collection.clone(), name, call).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    request::if_found(addressed::send(cluster, &mut collection.clone(), name, call).await)
 }
 
 /// Adds apiVersion and kind, which list items do not have.

@@ -27,7 +27,7 @@ use super::delete::{self, Propagation};
 use super::error::EngineError;
 use super::listing;
 use super::meta::PartialObject;
-use super::request::{ApiCall, JSON, MERGE_PATCH, METADATA};
+use super::request::{self, ApiCall, JSON, MERGE_PATCH, METADATA};
 use super::snapshot::read_selected;
 
 /// The kind of a record.
@@ -56,11 +56,7 @@ pub async fn get(
     let call = ApiCall::get(&collection(Some(namespace)), name, JSON)
         .urgent()
         .with_own_rights();
-    match cluster.home().exchange(call, parse_answer).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    request::if_found(cluster.home().exchange(call, parse_answer).await)
 }
 
 /// Returns the values of the owner label of installations that are recorded in this very cluster, even if its own records are elsewhere: of
@@ -246,8 +242,7 @@ pub async fn delete(
     }
     let mut options = delete::delete_options(preconditions, Some(Propagation::Background));
     if dry_run {
-        // Set in the body, because the API server ignores the query of a DELETE with a body, and would delete.
-        options["dryRun"] = json!(["All"]);
+        delete::set_dry_run(&mut options);
     }
     let call = ApiCall::delete(&collection(Some(&namespace)), &record.name_any())
         .with_own_rights()

@@ -263,6 +263,17 @@ impl ApiCall {
     }
 }
 
+/// Returns the object that was read; `None` if it does not exist.
+pub(super) fn if_found<T>(
+    answer: Result<ServerAnswer<T>, EngineError>,
+) -> Result<Option<T>, EngineError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// A successful response.
 #[derive(Debug)]
 pub(super) struct ServerAnswer<T> {

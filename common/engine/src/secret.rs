@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{ApiCall, JSON};
+use super::request::{self, ApiCall, JSON};
 
 /// Reads a Secret; `None` if it does not exist.
 ///
@@ -37,9 +37,5 @@ fn call(namespace: &str, name: &str) -> ApiCall {
 }
 
 async fn read(cluster: &Cluster, call: ApiCall) -> Result<Option<Secret>, EngineError> {
-    match cluster.home().send::<Secret>(call).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    request::if_found(cluster.home().send::<Secret>(call).await)
 }

@@ -26,7 +26,7 @@ use super::error::EngineError;
 use super::inhabited;
 use super::listing;
 use super::meta::{LiveMetadata, PartialObject};
-use super::request::{ApiCall, METADATA, METADATA_LIST};
+use super::request::{self, ApiCall, METADATA, METADATA_LIST};
 
 /// Number of objects per page.
 const PAGE: &str = "500";
@@ -217,11 +217,10 @@ pub(super) async fn read_one(
     name: &str,
 ) -> Result<Option<LiveMetadata>, EngineError> {
     let call = |at: &Collection| ApiCall::get(at, name, METADATA);
-    match addressed::send::<PartialObject>(cluster, &mut collection.clone(), name, call).await {
-        Ok(answer) => Ok(Some(answer.object.metadata)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    let mut at = collection.clone();
+    let answer = addressed::send::<PartialObject>(cluster, &mut at, name, call).await;
+    let found = request::if_found(answer)?;
+    Ok(found.map(|object| object.metadata))
 }
 
 /// Reads all metadata of a collection, page by page; `None` if its version is not served, which says nothing about its objects
