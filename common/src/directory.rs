@@ -25,13 +25,11 @@ use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::traits::is_cluster_scoped;
 use crate::manifest::parse::{self, ManifestError};
 use crate::manifest::yaml::DuplicateKeys;
-use crate::manifest::{FilePosition, Manifest, ownership};
+use crate::manifest::{FILE_ENDINGS, FilePosition, Manifest, is_manifest_file, ownership};
 use class::{LABELS, ObjectClass, read_class};
 
 /// The namespace of objects that do not name one, as with the addon-manager (semantics 21.1).
 pub const NAMESPACE: &str = "default";
-/// The endings of files that are read.
-const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// A file below the directory, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,7 +202,7 @@ impl Directory {
 /// Whether the name of a file is that of a manifest. Hidden files are not manifests.
 #[must_use]
 pub fn is_manifest(name: &str) -> bool {
-    !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
+    !name.starts_with('.') && is_manifest_file(name)
 }
 
 /// Reads the files of the directory `root`. Messages and places begin with this name.
@@ -231,7 +229,9 @@ pub fn read(root: &str, mut files: Vec<DirectoryFile>, options: &DirectoryOption
 
 impl DirectoryEntry {
     fn new(root: &str, top: &str, is_folder: bool) -> Self {
-        let ending = ENDINGS.iter().find_map(|ending| top.strip_suffix(ending));
+        let ending = FILE_ENDINGS
+            .iter()
+            .find_map(|ending| top.strip_suffix(ending));
         let name = ending.filter(|_| !is_folder).unwrap_or(top);
         let number = name.split_once(['-', '_']).map(|(number, _)| number);
         Self {

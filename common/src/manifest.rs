@@ -15,6 +15,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The endings of files with manifests.
+pub const FILE_ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// Whether a file has the ending of a manifest.
+#[must_use]
+pub fn is_manifest_file(name: &str) -> bool {
+    FILE_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// An object of a manifest, with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {

@@ -12,6 +12,7 @@ use addons_engine::{
     execute as run_plans, local, namespace, record,
 };
 use addons_plan::Verb;
+use addons_plan::closing::HELM_GROUP;
 use addons_plan::graph::Graph;
 use addons_plan::readiness::ReadinessStatus;
 use common::api::installation::CreatedNamespace;
@@ -55,8 +56,6 @@ impl Default for RunOptions {
     }
 }
 
-/// The API group under which releases of helm are reported.
-const HELM_GROUP: &str = "helm.sh";
 /// The time limit for releasing the locks of an interrupted operation.
 const LOCK_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 

@@ -122,13 +122,16 @@ impl HiddenRecords {
     }
 }
 
+/// The API group of the key under which a release of helm is reported.
+pub const HELM_GROUP: &str = "helm.sh";
+
 impl ClosingStep {
     /// Returns the key of the object under which the step is reported.
     #[must_use]
     pub fn key(&self) -> ObjectKey {
         match self {
             Self::Run { release, .. } => ObjectKey {
-                group: "helm.sh".to_owned(),
+                group: HELM_GROUP.to_owned(),
                 kind: "Release".to_owned(),
                 namespace: Some(release.namespace.clone()),
                 name: release.name.clone(),

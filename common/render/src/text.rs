@@ -4,10 +4,10 @@ use addons_gotemplate::{TemplateError, TemplateFile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use common::manifest::FilePosition;
 use common::manifest::parse::{
     self, ManifestError, ManifestFile, ManifestOptions, ParsedManifests,
 };
+use common::manifest::{FilePosition, is_manifest_file};
 
 use super::kkp::{self, RenderError};
 use super::package::{self, Package};
@@ -16,9 +16,6 @@ use common::values::{self, ValuesError};
 
 /// The package's own values for method `go-template`. This file is not a template.
 const VALUES: &str = "values.yaml";
-/// Extensions of files with plain manifests.
-const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
-
 /// The rendered text of a package, before it is parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenderedText {
@@ -154,7 +151,7 @@ impl RenderedText {
         let is_file = package.as_file().is_some();
         let files = package.into_files().into_iter();
         let sections = files
-            .filter(|file| is_file || MANIFESTS.iter().any(|end| file.path.ends_with(end)))
+            .filter(|file| is_file || is_manifest_file(&file.path))
             .map(|file| TextSection {
                 file: if is_file { String::new() } else { file.path },
                 bytes: file.bytes,

@@ -46,6 +46,14 @@ pub fn parse(text: &str) -> Result<Version, VersionError> {
     Version::parse(&parts.join(".")).map_err(|error| VersionError::new(text, error))
 }
 
+/// Whether a text is written like a version, and not like a name that could also be read as one: it begins with a digit, or with `v` and a
+/// digit.
+#[must_use]
+pub fn is_version(text: &str) -> bool {
+    let digits = text.strip_prefix('v').unwrap_or(text);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && parse(text).is_ok()
+}
+
 /// Whether two texts are the same version (semantics 2.1): versions of equal precedence (`v1` and `1.0.0+build`) or, if one of them
 /// cannot be read, equal texts.
 #[must_use]

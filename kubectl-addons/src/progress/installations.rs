@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_plan::InstallationPlan;
+use addons_plan::closing::HELM_GROUP;
 use addons_plan::readiness::ReadinessStatus;
 use common::manifest::key::ObjectKey;
 
@@ -156,6 +157,3 @@ impl InstallationLine {
         format_block(self.mark(), &self.title(), &reason, width)
     }
 }
-
-/// The group of the key that stands for a release in events.
-const HELM_GROUP: &str = "helm.sh";

@@ -6,15 +6,13 @@ use common::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonTemplate, AddonVersion, Method, Source,
     UrlSource,
 };
+use common::manifest::is_manifest_file;
 
 use super::{CatalogueError, LocatedCatalogue};
 use crate::archive::{self, ArchiveError};
 use crate::kustomize;
 use crate::url::{self, UrlError};
 use crate::{FetchedPackage, SourceAccess};
-
-/// The extensions of manifests.
-const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// Why a folder or an archive is not an add-on.
 #[derive(Debug, thiserror::Error)]
@@ -103,8 +101,11 @@ fn addon(package: Package, location: &str) -> Result<Addon, SingleAddonError> {
     } else if kustomize::NAMES.iter().any(has) {
         return Err(SingleAddonError::Kustomization);
     } else {
-        let is_manifest = |path: &str| MANIFESTS.iter().any(|ending| path.ends_with(ending));
-        if !files.files().iter().any(|file| is_manifest(&file.path)) {
+        if !files
+            .files()
+            .iter()
+            .any(|file| is_manifest_file(&file.path))
+        {
             return Err(SingleAddonError::Nothing);
         }
         version.manifest_hash = Some(hash);

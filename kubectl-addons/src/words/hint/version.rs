@@ -23,15 +23,10 @@ pub(super) fn misplaced_hints(name: &str) -> Vec<String> {
 fn split(name: &str) -> Option<(Option<&str>, &str)> {
     if let Some((addon, version)) = name.split_once('=') {
         let is_name = !addon.is_empty() && !addon.contains('@');
-        return (is_name && is_version(version)).then_some((Some(addon), version));
+        return (is_name && tolerant::is_version(version)).then_some((Some(addon), version));
     }
     // A single number may be a name.
-    (name.contains('.') && is_version(name)).then_some((None, name))
-}
-
-fn is_version(text: &str) -> bool {
-    let digits = text.strip_prefix('v').unwrap_or(text);
-    digits.starts_with(|c: char| c.is_ascii_digit()) && tolerant::parse(text).is_ok()
+    (name.contains('.') && tolerant::is_version(name)).then_some((None, name))
 }
 
 #[cfg(test)]

@@ -6,17 +6,17 @@ use std::path::Path;
 
 use addons_sources::{archive, kustomize};
 use addons_versions::tolerant;
+use common::manifest::is_manifest_file;
 
 use super::location::is_version;
 
 /// How deep packages may lie: `charts/NAME/VERSION`.
 const MAX_DEPTH: usize = 3;
-const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// Returns the packages in a folder, relative to it, the lower versions first, or `None` if the folder is a package itself: a chart, a
 /// kustomization, or manifests.
 ///
-/// Packages are charts, archives, and folders with a version as their name. A folder that also holds anything else is a package itself.
+/// Packages are charts, archives, and folders with a version as their name. A folder that also holds a manifest is a package itself.
 #[must_use]
 pub fn list_packages(folder: &Path) -> Option<Vec<String>> {
     list_below(folder, MAX_DEPTH).filter(|found| !found.is_empty())
@@ -30,11 +30,11 @@ fn list_below(folder: &Path, depth: usize) -> Option<Vec<String>> {
     for name in child_names(folder)? {
         let path = folder.join(&name);
         if !path.is_dir() {
-            match () {
-                () if archive::is_archive(&name) => found.push(name),
-                () if MANIFESTS.iter().any(|it| name.ends_with(it)) => return None,
-                // A README or a license.
-                () => {}
+            // Other files are a README or a license.
+            if archive::is_archive(&name) {
+                found.push(name);
+            } else if is_manifest_file(&name) {
+                return None;
             }
         } else if path.join("Chart.yaml").is_file() || is_version(&name) {
             found.push(name);

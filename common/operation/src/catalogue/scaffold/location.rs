@@ -2,7 +2,7 @@
 
 use addons_versions::tolerant;
 
-/// The extensions of files that are no part of a name.
+/// The extensions that are left out of a name.
 const EXTENSIONS: [&str; 5] = [".yaml", ".yml", ".json", ".tgz", ".tar.gz"];
 /// Names of files and folders that say what they hold, and not of which add-on.
 const GENERIC: [&str; 22] = [
@@ -65,10 +65,8 @@ pub fn read_location(location: &str, absolute: &str) -> LocationFacts {
 /// Whether a name of a folder is a version, such as `v1.5.1` or `2.19.0`.
 #[must_use]
 pub fn is_version(name: &str) -> bool {
-    let digits = name.strip_prefix('v').unwrap_or(name);
-    digits.starts_with(|c: char| c.is_ascii_digit())
-        && (digits.len() < name.len() || name.contains('.'))
-        && tolerant::parse(name).is_ok()
+    // A number alone may be a year.
+    tolerant::is_version(name) && (name.starts_with('v') || name.contains('.'))
 }
 
 /// What the names of folders and files say.
@@ -160,10 +158,7 @@ fn is_generic(name: &str) -> bool {
 fn split_version(stem: &str) -> Option<(&str, &str)> {
     stem.match_indices('-').find_map(|(at, _)| {
         let (name, version) = (stem.get(..at)?, stem.get(at + 1..)?);
-        let is_version = version
-            .trim_start_matches('v')
-            .starts_with(|c: char| c.is_ascii_digit());
-        (is_version && tolerant::parse(version).is_ok()).then_some((name, version))
+        tolerant::is_version(version).then_some((name, version))
     })
 }
 
