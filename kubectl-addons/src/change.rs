@@ -1,5 +1,6 @@
 //! Announces a plan, asks for confirmation, executes the plan and reports.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use addons_engine::{Back, EngineError, OperationStage, Report, StepEnd};
@@ -204,7 +205,10 @@ fn report_outcomes(
     for ((part, planned), outcome) in planned.zip(outcomes) {
         let exit = match outcome.result {
             Ok(report) => {
-                let told = refer_to_shown(&report, part, shown);
+                let told = match shown.is_empty() {
+                    true => Cow::Borrowed(&report),
+                    false => Cow::Owned(refer_to_shown(&report, part, shown)),
+                };
                 let text = words::describe_report(planned, &plan.choices, &told, waited);
                 output::note(text.trim_end());
                 events::emit_reported(&planned.plan, Some(&report), exit_of_report(&report));

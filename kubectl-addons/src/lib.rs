@@ -11,6 +11,7 @@ pub mod choices;
 pub mod cli;
 pub mod commands;
 pub mod completion;
+pub mod contained;
 pub mod display;
 pub mod events;
 pub mod exit;

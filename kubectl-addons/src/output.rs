@@ -2,7 +2,6 @@
 //!
 //! Several values are printed in JSON and YAML as one object `{"items": [...]}`. Fields of items are added, never renamed or removed.
 
-pub mod age;
 pub mod html;
 pub mod live;
 pub mod of_cluster;

@@ -1,7 +1,6 @@
 //! `catalogue …`: manages the catalogues of a cluster.
 
 mod add;
-pub mod contained;
 mod create;
 mod list;
 mod objects;

@@ -11,6 +11,7 @@ use addons_operation::{Offer, Records, health, name_of};
 use addons_plan::standing::{StandingState, UnseenCluster};
 use anyhow::Result;
 use brief::one_line;
+use common::age::age;
 use common::api::installation::AddonInstallation;
 use common::text::list_first;
 use jiff::Timestamp;
@@ -21,7 +22,7 @@ use crate::cli::OutputFormat;
 use crate::cli::reading::ListArgs;
 use crate::commands::{chosen, labelled, search};
 use crate::exit::{Exit, UsageError};
-use crate::output::{self, ItemList, age::age, table::Table};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::{self, hint};
 

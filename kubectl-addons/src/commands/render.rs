@@ -1,8 +1,8 @@
 //! `render NAME[@VERSION] | --dir DIR`: prints the manifests that would be applied, without applying them. It needs no cluster unless the
 //! add-on asks for its facts.
 
-mod folder;
 mod masked;
+mod output_folder;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use addons_operation::fetch::{self, VerifiedPackage};
 use addons_operation::render::inputs::{Inputs, RenderData};
 use addons_operation::{Resolved, render};
-use addons_sources::{FetchedPackage, folder as source_folder, kustomize};
+use addons_sources::{FetchedPackage, folder, kustomize};
 use anyhow::{Context as _, Result};
 use common::api::catalogue::{AddonTemplate, AddonVersion, CatalogueClass};
 use common::api::names::{InstallationName, installation_name};
@@ -97,7 +97,7 @@ pub async fn run(session: &Session, args: &RenderArgs) -> Result<Exit> {
     });
     let objects: Vec<Value> = objects.collect();
     match &args.output_dir {
-        Some(dir) => folder::write_objects(dir, &objects)?,
+        Some(dir) => output_folder::write_objects(dir, &objects)?,
         None => print(&objects, args.output)?,
     }
     Ok(Exit::Done)
@@ -128,7 +128,7 @@ async fn folder_entry(
         Some(programs) if kustomize::is_kustomization(dir) => {
             kustomize::build(dir, programs).await.with_context(named)?
         }
-        _ => source_folder::read(dir).with_context(named)?,
+        _ => folder::read(dir).with_context(named)?,
     };
     let absolute = std::path::absolute(dir)?;
     let addon = absolute.file_name().map(|name| name.to_string_lossy());

@@ -29,8 +29,8 @@ impl ScreenSize {
     }
 }
 
-/// Replaces the lines at the bottom of the terminal. They must not be wider than the terminal. With no lines, the cursor is where it would
-/// be without them.
+/// Replaces the lines at the bottom of the terminal. They must not be wider than the terminal. An empty list removes them, and leaves the
+/// cursor at the beginning of the first one.
 pub fn draw(lines: Vec<String>) {
     let mut drawn = drawn();
     if *drawn == lines {

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use addons_plan::standing::StandingState;
-use anstyle::{AnsiColor, Effects, Style};
+use anstyle::{AnsiColor, Style};
 
 use crate::cli::ColorChoice;
 
@@ -28,8 +28,6 @@ pub enum Role {
     Bad,
     /// It may still become good, or needs attention.
     Waiting,
-    /// Less important than the text beside it.
-    Dim,
 }
 
 impl Role {
@@ -39,7 +37,6 @@ impl Role {
             Self::Changed | Self::Waiting => AnsiColor::Yellow,
             Self::Removed | Self::Bad => AnsiColor::Red,
             Self::Refused => AnsiColor::Magenta,
-            Self::Dim => return Style::new().effects(Effects::DIMMED),
         };
         color.on_default()
     }
@@ -338,7 +335,7 @@ mod tests {
             let code = code.split_once('m').unwrap().0;
             assert!(matches!(code, "0" | "31" | "32" | "33" | "35"), "{code}");
         }
-        for role in [Role::Added, Role::Refused, Role::Dim] {
+        for role in [Role::Added, Role::Refused, Role::Waiting] {
             assert_eq!(
                 anstream::adapter::strip_str(&role.paint("a")).to_string(),
                 "a"

@@ -4,7 +4,7 @@ use addons_engine::{Settled, Settlement};
 use addons_plan::conflicts::Conflict;
 use jiff::Timestamp;
 
-use crate::output::age::age;
+use common::age::age;
 
 /// Describes a settled conflict: `taken`, `shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago) → 3`.
 pub fn describe_settled(settled: &Settled, now: Timestamp) -> (&'static str, String) {

@@ -9,9 +9,9 @@ use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
 use common::api::names;
 use common::catalogue::author::Typed;
 
-use super::contained::inline_all;
 use super::objects;
 use crate::cli::reading::CatalogueAddArgs;
+use crate::contained::inline_all;
 use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;

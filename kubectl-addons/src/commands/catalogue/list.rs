@@ -2,6 +2,7 @@
 
 use addons_sources::title;
 use anyhow::Result;
+use common::age::age;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::api::conditions::SYNCED;
 use jiff::Timestamp;
@@ -11,7 +12,7 @@ use super::objects;
 use crate::cli::OutputFormat;
 use crate::cli::reading::CatalogueListArgs;
 use crate::exit::Exit;
-use crate::output::{self, ItemList, age::age, table::Table};
+use crate::output::{self, ItemList, table::Table};
 use crate::session::Session;
 use crate::words::hint;
 

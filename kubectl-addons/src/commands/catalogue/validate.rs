@@ -11,10 +11,10 @@ use common::catalogue::author::Typed;
 use common::manifest::FilePosition;
 use serde::Serialize;
 
-use super::contained::inline_all;
 use super::objects::{self, format_count};
 use crate::cli::OutputFormat;
 use crate::cli::reading::CatalogueValidateArgs;
+use crate::contained::inline_all;
 use crate::exit::Exit;
 use crate::output::{self, ItemList};
 use crate::session::Session;

@@ -32,7 +32,7 @@ pub async fn run(session: &Session, args: &CoreReleaseArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Releases the named add-ons that one of several clusters has. Returns how many.
+/// Releases the named add-ons in one of several clusters, which may lack some of them. Returns how many it has.
 ///
 /// # Errors
 /// As [`run`], except that the cluster may lack an add-on.

@@ -9,9 +9,9 @@ use common::manifest::key::ObjectKey;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::output::age::age;
 use crate::words::dry_run::describe_unchecked_changes;
 use crate::words::hint;
+use common::age::age;
 
 use super::InstallationDiff;
 

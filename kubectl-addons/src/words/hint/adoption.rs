@@ -54,14 +54,8 @@ pub(super) fn adoption_hints(error: &AdoptError) -> Vec<String> {
         AdoptError::SameCluster(name) => look_line(&command("status", name)),
         AdoptError::Release(_) => Vec::new(),
         AdoptError::UnreadableValues { .. } => {
-            let values = ["--values".to_owned(), "FILE".to_owned()];
             let reset = ["--reset-values".to_owned()];
-            let mut lines = Vec::new();
-            lines.extend(
-                typed::with_flags(&values)
-                    .iter()
-                    .flat_map(|again| fix_line(again)),
-            );
+            let mut lines = fix_with_flags(&["--values".to_owned(), "FILE".to_owned()]);
             let accepted = typed::with_flags(&reset);
             lines.extend(accepted.map(|again| {
                 format!("accept: {again}    (the next upgrade applies the defaults of the chart)")
@@ -84,11 +78,7 @@ pub(super) fn adoption_hints(error: &AdoptError) -> Vec<String> {
                 "helm get values {release} --namespace {namespace} --output yaml | \
                  kubectl create secret generic {name}-values -n {at} --from-file=values.yaml=/dev/stdin"
             ));
-            lines.extend(
-                typed::with_flags(&from)
-                    .iter()
-                    .flat_map(|again| fix_line(again)),
-            );
+            lines.extend(fix_with_flags(&from));
             let recorded = typed::with_flags(&values);
             lines.extend(recorded.map(|again| {
                 format!(
@@ -98,6 +88,11 @@ pub(super) fn adoption_hints(error: &AdoptError) -> Vec<String> {
             lines
         }
     }
+}
+
+/// Returns the typed command with additional flags as a `fix:` line; nothing if the command cannot be repeated.
+fn fix_with_flags(flags: &[String]) -> Vec<String> {
+    typed::with_flags(flags).map_or_else(Vec::new, |again| fix_line(&again))
 }
 
 /// Advice for an unfinished operation that a person has to complete or take back.

@@ -19,7 +19,7 @@ use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use common::catalogue::merged;
 
 use super::{fix_line, look_line};
-use crate::commands::catalogue::contained::NotStorable;
+use crate::contained::NotStorable;
 use crate::words::typed;
 
 /// Advice for an operation that could not read its sources or run helm.

@@ -1,3 +1,0 @@
-//! Ages as kubectl prints them.
-
-pub use common::age::age;
