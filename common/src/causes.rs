@@ -7,7 +7,7 @@ pub fn causes<'a>(
     std::iter::successors(Some(error), |cause| cause.source())
 }
 
-/// Where libraries explain their errors. Who reads one of ours is not helped by it.
+/// What precedes the address of a library's documentation in its errors. The address does not help an administrator.
 const LIBRARY_PAGES: &str = ": https://docs.rs/";
 
 /// Formats `WHAT: CAUSE: CAUSE`. Errors of this project never repeat their source, but those of some libraries do: what the text already

@@ -1,6 +1,7 @@
 //! Stores in the namespace of each cluster a catalogue of the versions that fit it (semantics 1.7).
 //!
-//! It is a copy: no installation is resolved from it where the catalogues themselves can be read, and it is no duplicate of them.
+//! It is a copy, and does not count as a duplicate of the catalogues. Installations are resolved from it only where the catalogues
+//! themselves cannot be read.
 
 use addons_engine::catalogues::{self, CatalogueWrite};
 use addons_engine::{identity, local};

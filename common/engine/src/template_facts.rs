@@ -157,8 +157,9 @@ pub async fn read_stated(cluster: &Cluster, namespace: &str) -> Result<FactOverl
     })
 }
 
-/// Reads the facts in the Cluster object of KKP whose namespace this is (`cluster-NAME`), in the shape of an overlay. `None` if it is none,
-/// or if the object may not be read. Its version is the one that the cluster is to have: the one that it has is read from it.
+/// Reads the facts in the Cluster object of KKP whose namespace this is (`cluster-NAME`), in the shape of an overlay. Returns `None` for any
+/// other namespace, and if the object may not be read. The version in the object is the wanted one, and is left out: the version of the
+/// cluster is read from its server.
 async fn read_kkp_facts(cluster: &Cluster, namespace: &str) -> Result<Option<Value>, EngineError> {
     let Some(name) = namespace.strip_prefix(PREFIX_KKP) else {
         return Ok(None);

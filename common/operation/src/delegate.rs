@@ -1,7 +1,8 @@
 //! Leaves installations to the reconciler: the caller may write their records, but may not use the kubeconfig of their cluster, or not read
 //! the catalogues with their content (semantics 17.10).
 
-use addons_engine::record;
+use addons_engine::error::StaleReason;
+use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 
@@ -107,9 +108,9 @@ pub async fn delete(ctx: &Context, gone: &AddonInstallation) -> Result<(), Opera
 }
 
 fn stale(name: &InstallationName) -> OperationError {
-    addons_engine::EngineError::Stale {
+    EngineError::Stale {
         installation: name.to_string(),
-        what: addons_engine::error::StaleReason::SpecChanged,
+        what: StaleReason::SpecChanged,
     }
     .into()
 }

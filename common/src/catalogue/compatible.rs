@@ -105,7 +105,7 @@ fn source_of(entry: &CatalogueEntry) -> Option<CatalogueSource> {
     }
 }
 
-/// Returns a version without its content: where it comes from, how it is verified and what only its installation needs.
+/// Returns a version with everything that a user needs to choose it and to fill in its form, and a reference instead of its content.
 fn reference(entry: &CatalogueEntry, source: CatalogueSource) -> AddonVersion {
     let version = &entry.version;
     let inline = version.source.inline.as_ref();

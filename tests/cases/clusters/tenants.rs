@@ -122,7 +122,7 @@ async fn what_fits_a_cluster_is_a_catalogue_in_its_namespace() -> Result<()> {
     );
     let of = json!({"catalogue": {"namespace": tenancy.pair.stage.namespace, "name": "shop"}});
     ensure!(versions[0]["source"] == of, "{copy}");
-    // It is written again only where something changed, and it is no duplicate of its origin.
+    // It is written again only where something changed, and does not count as a duplicate of its origin.
     let version = copy["metadata"]["resourceVersion"].clone();
     tenancy.pair.stage.run("catalogue view").await?.done()?;
     tenancy.run("install web -y").await?.done()?;

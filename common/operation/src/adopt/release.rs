@@ -102,7 +102,7 @@ impl ForeignInstalls {
     }
 
     /// Gives a new installation the add-on, name, namespace and version of a Helm release, as far as the user named no others, and its
-    /// values under those of the user, except those that a named Secret has. With `keeps_values`, no values are taken.
+    /// values under those of the user, except those that a named Secret has. Without `takes_values`, no values are taken.
     ///
     /// # Errors
     /// The values cannot be read, and the user gave none; some look like secrets, and the user named no place for them.

@@ -18,7 +18,7 @@ impl Context {
     /// The server cannot be reached, or its version cannot be read.
     pub async fn cluster_facts(&self) -> Result<ClusterVersions, OperationError> {
         let read = || async {
-            // A loop has nobody to whom it could leave the choice.
+            // A loop is the one that chooses, so it reports the error.
             if self.is_run_by_person() && self.why_out_of_reach().await?.is_some() {
                 return Ok(ClusterVersions::default());
             }
