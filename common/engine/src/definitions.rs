@@ -9,7 +9,7 @@ use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 
-use addons_plan::crd_safety::{Breakage, CrdComparison, ObjectScan};
+use addons_plan::crd_safety::{CrdComparison, ObjectScan, ScanResult};
 use addons_plan::migration::{self, Migration};
 use addons_plan::{Action, InstallationPlan, Step, Verb};
 use common::api::names;
@@ -54,15 +54,14 @@ pub async fn check_definitions(
         .buffered(AT_A_TIME)
         .try_collect()
         .await?;
-    for DefinitionEffects {
-        breakage,
-        warnings,
-        migration,
-    } in found
-    {
+    for DefinitionEffects { found, migration } in found {
+        let breakage = found.breakage;
         plan.breakages
             .extend(breakage.map(|breakage| breakage.masked(&plan.mask)));
-        plan.warnings.extend(warnings);
+        let harmless = found.harmless;
+        plan.harmless
+            .extend(harmless.map(|harmless| harmless.masked(&plan.mask)));
+        plan.warnings.extend(found.warnings);
         if let Some((migration, live)) = migration {
             plan.add_migration(migration, &live);
         }
@@ -73,8 +72,7 @@ pub async fn check_definitions(
 /// The effects of a changed CRD.
 #[derive(Default)]
 struct DefinitionEffects {
-    breakage: Option<Breakage>,
-    warnings: Vec<String>,
+    found: ScanResult,
     /// The migration with the live CRD.
     migration: Option<(Migration, Value)>,
 }
@@ -118,10 +116,10 @@ async fn check_definition(
             Err(error) => unseen = Some(error.to_string()),
         }
     }
-    let (breakage, mut warnings) = scan.finish(unseen);
+    let mut found = scan.finish(unseen);
     let lost = migration::find_lost_versions(&live, &step.object);
     if !lost.is_empty() {
-        warnings.push(format!(
+        found.warnings.push(format!(
             "{}: {} leaves status.storedVersions: the definition does not have it any more, and what is stored in it cannot be read",
             step.target.key,
             lost.join(", ")
@@ -133,8 +131,7 @@ async fn check_definition(
         Migration::new(&live, &step.object, count_objects(cluster, &live).await?)
     };
     Ok(DefinitionEffects {
-        breakage,
-        warnings,
+        found,
         migration: migration.map(|migration| (migration, live)),
     })
 }

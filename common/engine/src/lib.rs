@@ -46,7 +46,7 @@ pub mod crds;
 mod create;
 pub mod definitions;
 mod delete;
-pub mod diff;
+mod diff;
 mod discovery;
 pub mod drift;
 mod dry_run;

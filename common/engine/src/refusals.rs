@@ -14,6 +14,7 @@ use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
+use addons_plan::changes::{FieldChange, mask_fields};
 use addons_plan::conflicts::{Conflict, Policy};
 use addons_plan::holder::ResourceHolder;
 use addons_plan::immutable::{
@@ -28,7 +29,7 @@ use common::manifest::kinds::traits::KeptKind;
 use super::address::Collection;
 use super::apply::{explain, fitting, is_silent_webhook, precise, strip_object};
 use super::cluster::Cluster;
-use super::diff::fields;
+use super::diff;
 use super::dry_run::PlanDryRun;
 use super::error::{EngineError, FieldCause};
 use super::{delete, live, record};
@@ -38,6 +39,9 @@ pub(super) use planned::CommandPlans;
 /// Maximum number of fields of one object that are named although they stay.
 const MAX_NAMED_FIELDS: usize = 5;
 
+/// Why the changes of an object are unknown that the server accepts.
+const UNREADABLE: &str = "which may not be read";
+
 /// The server's verdict on one write; none if it accepts the write as it is.
 enum WriteVerdict {
     Recreate(Recreation),
@@ -45,6 +49,8 @@ enum WriteVerdict {
     Refused(RefusedWrite),
     /// It needs something that these objects give up in the same command.
     Waits(Vec<ObjectKey>),
+    /// These fields are changed in place.
+    Changes(Vec<FieldChange>),
     /// It is changed in place, except for these fields.
     InPlace(Vec<String>),
     /// None of our fields differs: a restored object is only recorded as it is now.
@@ -191,6 +197,10 @@ fn add_verdict(plan: &mut InstallationPlan, key: &ObjectKey, verdict: WriteVerdi
                 is_created_by_command: true,
             });
         }
+        WriteVerdict::Changes(mut fields) => {
+            mask_fields(&mut fields, &mask);
+            plan.changed_fields.insert(key.clone(), fields);
+        }
         WriteVerdict::InPlace(lines) => {
             let lines = lines.iter().map(|line| mask.mask_text(line));
             plan.warnings.extend(lines);
@@ -286,36 +296,51 @@ impl PlanCheck<'_> {
     /// Checks the change of an existing object. A CRD that loses stored versions is checked in its transitional and in its final form.
     async fn check_change(&self, step: &Step) -> Result<Vec<WriteVerdict>, EngineError> {
         let key = &step.target.key;
-        let live = read_live(self.run.cluster, step).await?;
+        let live = match live::read_step_object(self.run.cluster, step).await {
+            Ok(live) => live,
+            Err(error) => {
+                require_answer(error)?;
+                let asked = self.run.apply(&without_autoscaler(step), None).await;
+                return match asked {
+                    Ok(_) => Ok(vec![unjudged_verdict(key, UNREADABLE.to_owned(), false)]),
+                    Err(error) => self.refusal_verdicts(step, None, error).await,
+                };
+            }
+        };
         let live = live.as_ref();
         let answer = match self.run.apply(&without_autoscaler(step), live).await {
             Ok(answer) => answer.object,
             Err(error) => return self.refusal_verdicts(step, live, error).await,
         };
         let mut migrations = self.plan.migrations();
-        if let Some(migration) = migrations.find(|migration| migration.definition == *key) {
+        let migration = migrations.find(|migration| migration.definition == *key);
+        let Some(live) = live else {
+            return Ok(Vec::new());
+        };
+        let fields = diff::changed_fields(&self.run, step, live, &answer, migration).await;
+        if let Some(migration) = migration {
             let last = Step {
                 object: migration.wanted.clone(),
                 ..step.clone()
             };
-            return match self.run.apply(&last, live).await {
-                Ok(_) => Ok(Vec::new()),
+            let changes = vec![WriteVerdict::Changes(fields)];
+            return match self.run.apply(&last, Some(live)).await {
+                Ok(_) => Ok(changes),
                 Err(error) => match without_stored_versions(error) {
-                    Some(error) => self.refusal_verdicts(&last, live, error).await,
-                    None => Ok(Vec::new()),
+                    Some(error) => self.refusal_verdicts(&last, Some(live), error).await,
+                    None => Ok(changes),
                 },
             };
         }
-        let Some(live) = live else {
-            return Ok(Vec::new());
-        };
         let manager = &self.run.manager;
-        let unchanged = may_be_unchanged(self.plan, step) && is_unchanged(live, &answer, manager);
+        let unchanged = may_be_unchanged(self.plan, step)
+            && is_marked_alike(live, &answer)
+            && fields.is_empty();
         let unchanged = unchanged.then_some(WriteVerdict::Unchanged);
         let stays = describe_staying_fields(step, live, &answer, manager);
         Ok(unchanged
             .into_iter()
-            .chain([WriteVerdict::InPlace(stays)])
+            .chain([WriteVerdict::Changes(fields), WriteVerdict::InPlace(stays)])
             .collect())
     }
 
@@ -544,14 +569,12 @@ fn may_be_unchanged(plan: &InstallationPlan, step: &Step) -> bool {
         })
 }
 
-/// Returns whether an apply changes none of our fields: another client only added a label or a field of its own, which stays.
-fn is_unchanged(live: &Value, wanted: &Value, manager: &str) -> bool {
-    // The comparison ignores our own marks, which pruning needs.
+/// Returns whether a dry run left the labels and annotations as they are, our own marks included, which the comparison of fields ignores and
+/// pruning needs.
+fn is_marked_alike(live: &Value, answer: &Value) -> bool {
     let marks = ["/metadata/labels", "/metadata/annotations", "/metadata/uid"];
-    let is_marked = marks
-        .iter()
-        .all(|mark| live.pointer(mark) == wanted.pointer(mark));
-    is_marked && fields::compare(live, wanted, manager, false).is_empty()
+    let mut marks = marks.iter();
+    marks.all(|mark| live.pointer(mark) == answer.pointer(mark))
 }
 
 /// Describes the fields that stay although the manifest changes them.
@@ -589,14 +612,6 @@ fn describe_staying_fields(
     let more = (more > 0)
         .then(|| format!("{key}: {more} more fields stay, which other managers set, too"));
     kept.chain(still).chain(more).collect()
-}
-
-/// Reads the whole live object; `None` if it does not exist or may not be read.
-async fn read_live(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
-    match live::read_step_object(cluster, step).await {
-        Err(error) => require_answer(error).map(|_| None),
-        found => found,
-    }
 }
 
 /// Returns whether fields of a former owner become ours before the apply; a dry run still sees them beside ours.

@@ -6,13 +6,13 @@ pub mod release;
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_admission::mutate::default_namespace;
-use addons_engine::{diff, former, marks};
+use addons_engine::{former, marks, refusals};
 use addons_plan::changes::ObjectDiff;
 use addons_plan::choices::Choices;
 use addons_plan::desired::DesiredObject;
 use addons_plan::found::{ForeignInstall, FoundBy, find_installs};
-use addons_plan::recreate;
 use addons_plan::snapshot::FormerMark;
+use addons_plan::{Verb, recreate};
 use common::api::names::{InstallationName, owner_hash};
 
 use crate::context::{Context, Offer};
@@ -122,7 +122,10 @@ pub async fn next_upgrade(
     }
     plan.steps
         .sort_by(|one, other| one.target.key.cmp(&other.target.key));
-    Ok(diff::diff(ctx.cluster().await?, &plan).await?)
+    // The writes of an upgrade are checked, those of an adoption change only owners.
+    plan.verb = Verb::Upgrade;
+    refusals::find_refusals(ctx.cluster().await?, &mut [&mut plan]).await?;
+    Ok(plan.changes())
 }
 
 /// Whether an operation of kubectl addons has applied the installation, or is about to.

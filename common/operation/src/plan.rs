@@ -16,7 +16,7 @@ pub mod requirements;
 pub(crate) mod uninstall;
 mod unrecorded;
 
-use addons_engine::{diff, refusals};
+use addons_engine::refusals;
 use addons_plan::Verb;
 use addons_plan::changes::ObjectDiff;
 use addons_plan::choices::Choices;
@@ -37,15 +37,18 @@ pub use uninstall::{UninstallRequest, plan_removal, plan_uninstall};
 pub(crate) use uninstall::{may_uninstall, plan_separately, with_uninstallations};
 
 impl Plan {
-    /// Returns the plan as a plan file. `changes` are the results of a dry run, for review.
+    /// Returns what the plan does to each object that it applies, installation by installation.
+    #[must_use]
+    pub fn changes(&self) -> Vec<ObjectDiff> {
+        let plans = self.installations.iter();
+        plans.flat_map(|planned| planned.plan.changes()).collect()
+    }
+
+    /// Returns the plan as a plan file, with its changes for review.
     ///
     /// # Errors
     /// The cluster cannot be reached.
-    pub async fn to_file(
-        &self,
-        ctx: &Context,
-        changes: Vec<ObjectDiff>,
-    ) -> Result<PlanFile, OperationError> {
+    pub async fn to_file(&self, ctx: &Context) -> Result<PlanFile, OperationError> {
         let plans = self
             .installations
             .iter()
@@ -60,7 +63,7 @@ impl Plan {
             namespaces: self.namespaces.clone(),
             installations: plans.collect(),
             graph: self.graph.clone(),
-            changes,
+            changes: self.changes(),
         })
     }
 }
@@ -129,32 +132,6 @@ impl Resolver<'_> {
         }
         with_uninstallations(self, plan, gone).await
     }
-}
-
-/// Returns the result of a dry run of a plan, field by field, with Secrets masked.
-///
-/// # Errors
-/// The server cannot be reached. A refusal of the server is part of the result.
-pub async fn compare(
-    ctx: &Context,
-    planned: &PlannedInstallation,
-) -> Result<Vec<ObjectDiff>, OperationError> {
-    Ok(diff::diff(ctx.cluster().await?, &planned.plan).await?)
-}
-
-/// As [`compare`], for every installation of a plan, in the order of a plan file.
-///
-/// # Errors
-/// The server cannot be reached.
-pub(crate) async fn compare_all(
-    ctx: &Context,
-    plan: &Plan,
-) -> Result<Vec<ObjectDiff>, OperationError> {
-    let mut changes = Vec::new();
-    for planned in &plan.installations {
-        changes.extend(compare(ctx, planned).await?);
-    }
-    Ok(changes)
 }
 
 /// Adds to uninstallations the deletions that the server refuses. Other plans already have the refusals of the server.

@@ -1,9 +1,11 @@
-//! The changes that a plan makes to live objects, as values. The engine computes them, `diff` prints them, and a plan file stores them.
+//! The changes that a plan makes to live objects, as values. The engine finds them when it checks a plan by dry runs
+//! ([`InstallationPlan::changed_fields`]), `diff` prints them, and a plan file stores them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Action;
+use super::immutable::Recreation;
+use super::{Action, InstallationPlan, Step};
 use common::manifest::key::ObjectKey;
 use common::values::mask::SecretMask;
 
@@ -117,24 +119,106 @@ impl ObjectDiff {
     }
 }
 
-/// Masks values of Secrets that templates wrote into objects, also in paths: the path of an item of a set ends with its value.
-pub fn hide(changes: &mut [ObjectDiff], mask: &SecretMask) {
-    for change in changes {
-        for field in &mut change.fields {
-            let value = field.old.as_ref().or(field.new.as_ref());
-            let place = value.map(|value| match value {
-                Value::String(text) => format!("[{text}]"),
-                value => format!("[{value}]"),
-            });
-            mask.mask_change([&mut field.old, &mut field.new]);
-            let list = place.and_then(|place| field.path.strip_suffix(&place));
-            let now = field.old.as_ref().or(field.new.as_ref());
-            if let (Some(list), Some(Value::String(now))) = (list, now) {
-                field.path = format!("{list}[{now}]");
+impl InstallationPlan {
+    /// Returns what the plan does to each object that it applies, by the verdicts of the dry runs that checked it.
+    #[must_use]
+    pub fn changes(&self) -> Vec<ObjectDiff> {
+        self.steps
+            .iter()
+            .map(|step| self.step_change(step))
+            .collect()
+    }
+
+    fn step_change(&self, step: &Step) -> ObjectDiff {
+        let key = &step.target.key;
+        let change = ObjectDiff {
+            key: key.clone(),
+            action: step.action,
+            created: step.action == Action::Create,
+            fields: Vec::new(),
+            recreated: None,
+            error: None,
+            remedy: None,
+            unjudged: None,
+        };
+        if let Some(refusal) = self.refusal(key) {
+            return ObjectDiff {
+                error: Some(refusal.message.clone()),
+                remedy: refusal.remedy.clone(),
+                ..change
+            };
+        }
+        if let Some(recreation) = self.recreation(key) {
+            return recreation_change(recreation, step, change);
+        }
+        let mut unjudged = self.unjudged.iter();
+        if let Some(unjudged) = unjudged.find(|unjudged| unjudged.key == *key) {
+            return ObjectDiff {
+                unjudged: Some(unjudged.why.clone()),
+                ..change
+            };
+        }
+        ObjectDiff {
+            fields: self.changed_fields.get(key).cloned().unwrap_or_default(),
+            ..change
+        }
+    }
+}
+
+/// Returns the change of a step that needs a deletion.
+fn recreation_change(recreation: &Recreation, step: &Step, change: ObjectDiff) -> ObjectDiff {
+    let reasons = recreation.reasons();
+    let is_accepted = recreation.obstacle.is_none();
+    match recreation.holders.as_slice() {
+        [] if step.policy.recreate && is_accepted => ObjectDiff {
+            recreated: Some(reasons),
+            ..change
+        },
+        [] => ObjectDiff {
+            error: Some(match recreation.describe_obstacle() {
+                Some(why) => format!("cannot be changed: {reasons}; {why}"),
+                None => format!("cannot be changed: {reasons}"),
+            }),
+            remedy: Some(if is_accepted {
+                RefusalRemedy::Recreate
+            } else {
+                RefusalRemedy::ByHand
+            }),
+            ..change
+        },
+        holders
+            if holders
+                .iter()
+                .all(|holder| step.policy.deletes_first(holder)) =>
+        {
+            change
+        }
+        holders => {
+            let keys: Vec<String> = holders.iter().map(|it| it.target.key.to_string()).collect();
+            ObjectDiff {
+                error: Some(format!(
+                    "{reasons}; {}, which is pruned, has to be deleted first",
+                    keys.join(", ")
+                )),
+                ..change
             }
         }
-        for text in [&mut change.recreated, &mut change.error] {
-            *text = text.take().map(|text| mask.mask_text(&text));
+    }
+}
+
+/// Masks values of Secrets that templates wrote into an object, also in paths: the path of an item of a set ends with its value.
+pub fn mask_fields(fields: &mut [FieldChange], mask: &SecretMask) {
+    for field in fields {
+        let value = field.old.as_ref().or(field.new.as_ref());
+        let place = value.map(|value| match value {
+            Value::String(text) => format!("[{text}]"),
+            value => format!("[{value}]"),
+        });
+        mask.mask_change([&mut field.old, &mut field.new]);
+        let list = place.and_then(|place| field.path.strip_suffix(&place));
+        let now = field.old.as_ref().or(field.new.as_ref());
+        if let (Some(list), Some(Value::String(now))) = (list, now) {
+            field.path = format!("{list}[{now}]");
         }
     }
 }
@@ -164,7 +248,7 @@ pub struct Counts {
 impl Counts {
     /// Counts the changes of a plan and of its dry run.
     #[must_use]
-    pub fn of(plan: &super::InstallationPlan, objects: &[ObjectDiff]) -> Self {
+    pub fn of(plan: &InstallationPlan, objects: &[ObjectDiff]) -> Self {
         let of = |change: ObjectChange| {
             let objects = objects.iter().filter(|object| object.change() == change);
             objects.count()
@@ -228,34 +312,19 @@ mod tests {
             new: Some(new),
             owners: Vec::new(),
         };
-        let mut changes = [ObjectDiff {
-            key: ObjectKey::default(),
-            action: Action::Update,
-            created: false,
-            fields: vec![
-                field("data.dsn", json!("app:before@db"), json!("app:hunter2@db")),
-                field("data.a", json!("a"), json!("b")),
-            ],
-            recreated: None,
-            error: Some("data.dsn: Invalid value: \"hunter2\"".to_owned()),
-            remedy: None,
-            unjudged: None,
-        }];
+        let mut fields = [
+            field("data.dsn", json!("app:before@db"), json!("app:hunter2@db")),
+            field("data.a", json!("a"), json!("b")),
+        ];
         let secret = json!({"password": "hunter2"});
-        hide(
-            &mut changes,
-            &SecretMask::from_values([&secret].into_iter()),
-        );
-        let [change] = changes;
+        mask_fields(&mut fields, &SecretMask::from_values([&secret].into_iter()));
         assert_eq!(
-            change.fields,
+            fields,
             [
                 field("data.dsn", json!("***"), json!("***")),
                 field("data.a", json!("a"), json!("b"))
             ]
         );
-        let error = change.error.as_deref();
-        assert_eq!(error, Some("data.dsn: Invalid value: \"***\""));
     }
 
     #[test]

@@ -173,7 +173,8 @@ impl Policy {
     /// Returns the policy for a conflict at `field`, and where it comes from.
     #[must_use]
     pub fn at(&self, field: &str) -> (ConflictPolicy, Decider<'_>) {
-        if let Some(name) = self.autoscaler.as_deref().filter(|_| field == REPLICAS) {
+        let autoscaler = self.autoscaler.as_deref();
+        if let Some(name) = autoscaler.filter(|_| self.leaves_to_autoscaler(field)) {
             return (ConflictPolicy::Yield, Decider::Autoscaler(name));
         }
         let covering = self.fields.iter().filter(|rule| covers(&rule.field, field));
@@ -181,6 +182,12 @@ impl Policy {
             Some(rule) => (rule.conflicts, Decider::Manifest),
             None => (self.conflicts, Decider::Installation),
         }
+    }
+
+    /// Whether a field is left to the autoscaler of the object.
+    #[must_use]
+    pub fn leaves_to_autoscaler(&self, field: &str) -> bool {
+        self.autoscaler.is_some() && field == REPLICAS
     }
 
     /// Whether the policy takes every field of the object.

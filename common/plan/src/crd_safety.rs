@@ -20,7 +20,9 @@ use common::manifest::managed_fields;
 use common::schema::definition_versions;
 
 pub(super) use breakage::count_kind;
-pub use breakage::{AffectedObjects, Breakage, BreakageError, ObjectScan};
+pub use breakage::{
+    AffectedObjects, Breakage, BreakageError, HarmlessChanges, ObjectScan, ScanResult,
+};
 use object::SchemaPath;
 use rule::SchemaRule;
 
@@ -38,8 +40,10 @@ pub struct CrdComparison {
     pub impossible: Vec<ImpossibleChange>,
     /// Changes that may break live objects, each with the version in which to read them.
     pub changes: Vec<SchemaChange>,
-    /// Changes that cannot be checked here, as sentences.
+    /// Rules that only the API server can evaluate, as sentences.
     pub unjudged: Vec<String>,
+    /// Versions that would no longer be served, as sentences.
+    pub unserved: Vec<String>,
 }
 
 /// A change of an established CRD that the API server refuses.
@@ -166,7 +170,7 @@ impl CrdComparison {
             let Some(version) = name(old) else { continue };
             let next = find_version(wanted, version);
             if !next.is_some_and(is_served) {
-                self.unjudged.push(format!(
+                self.unserved.push(format!(
                     "version {version} would no longer be served: move its clients to another version first"
                 ));
             }

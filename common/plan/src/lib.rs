@@ -63,6 +63,7 @@ pub mod release_records;
 mod relocate;
 pub mod requires;
 pub mod restored;
+pub mod review;
 pub mod schedule;
 pub mod snapshot;
 pub mod standing;
@@ -166,6 +167,9 @@ pub struct InstallationPlan {
     /// What changed CRDs do to live objects: see [`InstallationPlan::check_breakages`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakages: Vec<crd_safety::Breakage>,
+    /// The changes of CRDs that break no live object.
+    #[serde(skip)]
+    pub harmless: Vec<crd_safety::HarmlessChanges>,
     /// Objects that cannot be changed in place, or that need something that a pruned object still holds: see [`immutable::check`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recreations: Vec<immutable::Recreation>,
@@ -178,6 +182,9 @@ pub struct InstallationPlan {
     /// Writes that the server could not check in a dry run. They do not stop the operation.
     #[serde(skip)]
     pub unjudged: Vec<immutable::UnjudgedWrite>,
+    /// The fields that the dry run of each checked step changes, sorted by path: see [`InstallationPlan::changes`].
+    #[serde(skip)]
+    pub changed_fields: BTreeMap<ObjectKey, Vec<changes::FieldChange>>,
     /// The state of the cluster that the plan is based on.
     pub facts: PlanFacts,
     /// The inventory to record before the first write: everything that was or will be ours.

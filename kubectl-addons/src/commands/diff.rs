@@ -26,7 +26,6 @@ use crate::{choices, failure, output, partial};
 use super::set::{self, SetPlace, TypedSet};
 use crate::words::hint;
 use crate::words::plan::{record, version_label};
-use addons_operation::plan::compare as ask_server;
 use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, VersionedName};
 
 /// What an upgrade would change in an installation, as it is printed in JSON and YAML.
@@ -80,7 +79,7 @@ struct DiffedObject<'a> {
 /// What an upgrade would change on a cluster.
 pub(crate) struct ClusterDiff {
     plan: Plan,
-    /// The changes of each installation, from a dry run of the server.
+    /// The changes of each installation.
     changes: Vec<Vec<ObjectDiff>>,
     now: Timestamp,
     /// The exit code of installations that could not be compared.
@@ -135,10 +134,8 @@ pub(crate) async fn compare(session: &Session, args: &DiffArgs) -> Result<Cluste
     };
     let plan = partial::plan_partially(&resolver, resolution, &choices, is_named).await;
     let (plan, failed) = plan.map_err(|error| set::within(place.clone(), error))?;
-    let mut changes = Vec::new();
-    for planned in &plan.installations {
-        changes.push(ask_server(session.ctx(), planned).await?);
-    }
+    let plans = plan.installations.iter();
+    let changes = plans.map(|planned| planned.plan.changes()).collect();
     Ok(ClusterDiff {
         plan,
         changes,

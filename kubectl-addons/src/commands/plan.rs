@@ -4,7 +4,7 @@ pub(crate) mod page;
 
 use std::path::Path;
 
-use addons_operation::plan::{UninstallRequest, compare, plan_uninstall};
+use addons_operation::plan::{UninstallRequest, plan_uninstall};
 use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, Intent, Resolver};
 use addons_plan::file::{self, PlanFile};
@@ -116,44 +116,28 @@ pub(crate) async fn make_plan(session: &Session, args: &PlanArgs) -> Result<Made
     plan.check_migrations()?;
     let mut text = words::describe_preparation(&plan);
     let is_drawn = matches!(args.output, PlanOutput::Draw(_));
-    let mut exit = if is_drawn {
+    let exit = if is_drawn {
         Exit::Done
     } else {
         refusal_exit(&plan)
     };
-    let mut changes = Vec::new();
     let announced = plan.installations.iter().zip(words::describe_plans(&plan));
     for (planned, announced) in announced.filter(|_| !is_drawn) {
-        let mut found = compare(session.ctx(), planned).await?;
         text.push_str(&announced);
-        for change in &found {
-            let plan = &planned.plan;
-            let is_told =
-                plan.recreation(&change.key).is_some() || plan.refusal(&change.key).is_some();
-            exit = exit.max(if change.error.is_some() {
-                Exit::Failed
-            } else {
-                Exit::Done
-            });
-            if let Some(error) = change.error.as_ref().filter(|_| !is_told) {
-                text.push_str(&format!("  refused   {}: {error}\n", change.key));
-            }
-        }
         text.push_str(&told::describe_unchecked(&planned.plan));
-        found.sort_by(|one, other| one.key.cmp(&other.key));
-        changes.extend(found);
     }
     Ok(MadePlan {
-        file: plan.to_file(session.ctx(), changes).await?,
+        file: plan.to_file(session.ctx()).await?,
         plan,
         text,
         exit: exit.max(partial::report_failed(failed)),
     })
 }
 
-/// Returns the exit code of what the server refuses of a plan.
+/// Returns the exit code of what the server refuses of a plan, and of objects that have to be recreated first.
 fn refusal_exit(plan: &addons_operation::Plan) -> Exit {
     match plan.check_refusals() {
+        Ok(()) if plan.changes().iter().any(|it| it.error.is_some()) => Exit::Failed,
         Ok(()) => Exit::Done,
         Err(refusal) => Exit::from_cause(refusal.cause()),
     }

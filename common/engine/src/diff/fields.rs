@@ -50,6 +50,7 @@ pub(crate) fn compare(
         managers: other_managers(live, ours),
         all: fields_of(live).chain(fields_of(wanted)).collect(),
         is_secret,
+        is_rbac: is_rbac(wanted),
         path: Vec::new(),
         changes: Vec::new(),
     };
@@ -66,6 +67,8 @@ struct FieldComparison<'a> {
     /// The fields of all managers, ours included, before and after: they show how lists are merged.
     all: Vec<&'a Value>,
     is_secret: bool,
+    /// Whether the object is a role or a binding.
+    is_rbac: bool,
     path: Vec<FieldSegment>,
     changes: Vec<FieldChange>,
 }
@@ -106,6 +109,11 @@ impl FieldComparison<'_> {
     }
 
     fn compare_lists(&mut self, live: &[Value], wanted: &[Value]) {
+        if self.is_rbac && self.path.len() == 1 {
+            // Rules and subjects are reviewed as rights (`addons_plan::review::rights`), whatever their positions.
+            let [live, wanted] = [live, wanted].map(|list| Value::from(list.to_vec()));
+            return self.add_change(Some(&live), Some(&wanted));
+        }
         let merge = detect_merge(
             self.all
                 .iter()
@@ -138,8 +146,7 @@ impl FieldComparison<'_> {
             }
             return;
         }
-        for index in 0..live.len().max(wanted.len()) {
-            let (old, new) = (live.get(index), wanted.get(index));
+        for (index, old, new) in lists::align(live, wanted) {
             let scalar = old.filter(|value| !value.is_object() && !value.is_array());
             self.path.push(FieldSegment::Index(index, scalar.cloned()));
             self.compare_values(old, new);
@@ -218,6 +225,11 @@ impl FieldComparison<'_> {
             _ => false,
         }
     }
+}
+
+fn is_rbac(object: &Value) -> bool {
+    let version = object.get("apiVersion").and_then(Value::as_str);
+    version.is_some_and(|version| version.starts_with("rbac.authorization.k8s.io/"))
 }
 
 /// Returns the managers of an object except ours, with their fields.

@@ -13,7 +13,7 @@ use common::catalogue::author::Author;
 use common::catalogue::select::SelectionRules;
 use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 
-use super::{Plan, compare_all};
+use super::Plan;
 use crate::context::{Context, IndexLocation, Offer};
 use crate::error::OperationError;
 use crate::resolve::choose::check_read;
@@ -92,7 +92,7 @@ pub async fn replay(
         differences.push(Difference::new("definitions and namespaces", what));
     }
     if differences.is_empty() {
-        let changes = compare_all(ctx, &now).await?;
+        let changes = now.changes();
         differences.extend(file::moved_changes(file, &changes));
     }
     if differences.is_empty() {

@@ -15,8 +15,6 @@ use common::values::mask::SecretMask;
 
 /// The maximum number of objects to list by name.
 const MAX_NAMED: usize = 5;
-/// The maximum number of harmless changes of one CRD to list.
-const MAX_LISTED: usize = 3;
 
 /// The effect of a changed CRD on the live objects of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +34,29 @@ pub struct Breakage {
     pub invalid: AffectedObjects,
     /// Why some live objects could not be read. It is then unknown whether they break.
     pub unseen: Option<String>,
+}
+
+/// The changes of one CRD that break no live object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HarmlessChanges {
+    /// The definition.
+    pub definition: ObjectKey,
+    /// Changes that forbid what no live object has, as sentences.
+    pub narrowed: Vec<String>,
+    /// Rules that only the API server can evaluate, as sentences.
+    pub unjudged: Vec<String>,
+}
+
+/// What a scan of the live objects found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanResult {
+    /// Changes that break objects, or may break those that were not read.
+    pub breakage: Option<Breakage>,
+    /// Changes that break none.
+    pub harmless: Option<HarmlessChanges>,
+    /// What clients of the kind have to do, as sentences.
+    pub warnings: Vec<String>,
 }
 
 /// Affected objects.
@@ -122,9 +143,9 @@ impl ObjectScan {
         self.has_more = true;
     }
 
-    /// Returns the breakage, if any, and warnings about all other changes. `unseen` says why objects could not be read.
+    /// Ends the scan. `unseen` says why objects could not be read.
     #[must_use]
-    pub fn finish(self, unseen: Option<String>) -> (Option<Breakage>, Vec<String>) {
+    pub fn finish(self, unseen: Option<String>) -> ScanResult {
         let definition = &self.comparison.definition;
         let more = || {
             format!(
@@ -133,25 +154,22 @@ impl ObjectScan {
             )
         };
         let unseen = unseen.or_else(|| self.has_more.then(more));
-        let (mut changes, mut harmless) = (Vec::new(), Vec::new());
+        let (mut changes, mut narrowed) = (Vec::new(), Vec::new());
         for (change, count) in self.comparison.changes.iter().zip(&self.counts) {
             match count {
                 0 if unseen.is_some() => changes.push(change.to_string()),
-                0 => harmless.push(format!(
-                    "{definition}: {change}, {}",
-                    change.describe_harmless()
-                )),
+                0 => narrowed.push(format!("{change}, {}", change.describe_harmless())),
                 count => changes.push(format!("{change}, {}", self.describe_count(change, *count))),
             }
         }
-        let mut warnings = first_lines(definition, harmless);
-        let unjudged = self.comparison.unjudged.iter();
-        warnings.extend(first_lines(
-            definition,
-            unjudged
-                .map(|words| format!("{definition}: {words}"))
-                .collect(),
-        ));
+        let unserved = self.comparison.unserved.iter();
+        let warnings = unserved.map(|words| format!("{definition}: {words}"));
+        let warnings = warnings.collect();
+        let harmless = HarmlessChanges {
+            definition: definition.clone(),
+            narrowed,
+            unjudged: self.comparison.unjudged.clone(),
+        };
         let breakage = Breakage {
             definition: definition.clone(),
             kind: self.comparison.kind.clone(),
@@ -161,7 +179,11 @@ impl ObjectScan {
             unseen: unseen.filter(|_| !self.comparison.changes.is_empty()),
             impossible: self.comparison.impossible,
         };
-        (Some(breakage).filter(Breakage::has_effect), warnings)
+        ScanResult {
+            breakage: Some(breakage).filter(Breakage::has_effect),
+            harmless: Some(harmless).filter(HarmlessChanges::has_any),
+            warnings,
+        }
     }
 
     fn describe_count(&self, change: &SchemaChange, count: usize) -> String {
@@ -215,6 +237,29 @@ impl Breakage {
             harm.push(format!("perhaps break {} ({why})", plural(&self.kind)));
         }
         harm
+    }
+}
+
+impl HarmlessChanges {
+    fn has_any(&self) -> bool {
+        !self.narrowed.is_empty() || !self.unjudged.is_empty()
+    }
+
+    /// Returns the changes with values of Secrets masked.
+    #[must_use]
+    pub fn masked(mut self, mask: &SecretMask) -> Self {
+        for text in self.narrowed.iter_mut().chain(&mut self.unjudged) {
+            *text = mask.mask_text(text);
+        }
+        self
+    }
+
+    /// Describes the changes, one per line.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.narrowed
+            .iter()
+            .chain(&self.unjudged)
+            .map(String::as_str)
     }
 }
 
@@ -285,17 +330,6 @@ fn joined(reasons: &[(ObjectKey, ImpossibleChange)]) -> String {
     let reasons = reasons.iter();
     let reasons = reasons.map(|(definition, reason)| format!("{definition}: {reason}"));
     reasons.collect::<Vec<_>>().join("; ")
-}
-
-/// Keeps the first few lines, and counts the others.
-fn first_lines(definition: &ObjectKey, mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(MAX_LISTED);
-    lines.truncate(MAX_LISTED);
-    if more > 0 {
-        let changes = if more == 1 { "change" } else { "changes" };
-        lines.push(format!("{definition}: and {more} more such {changes}"));
-    }
-    lines
 }
 
 fn name_of(object: &Value) -> String {

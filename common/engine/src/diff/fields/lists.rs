@@ -58,6 +58,36 @@ pub(super) fn guessed_keys() -> impl Iterator<Item = Vec<String>> {
         .map(|keys| keys.iter().map(|key| (*key).to_owned()).collect())
 }
 
+/// Pairs the items of two lists that nothing identifies: each with the index that its change is shown at, equal ones left out. An inserted
+/// item moves the others, but does not change them.
+pub(super) fn align<'a>(
+    live: &'a [Value],
+    wanted: &'a [Value],
+) -> Vec<(usize, Option<&'a Value>, Option<&'a Value>)> {
+    let texts = |items: &[Value]| items.iter().map(Value::to_string).collect::<Vec<_>>();
+    let (old, new) = (texts(live), texts(wanted));
+    let mut pairs = Vec::new();
+    for change in similar::capture_diff_slices(similar::Algorithm::Myers, &old, &new) {
+        if change.tag() == similar::DiffTag::Equal {
+            continue;
+        }
+        let (old, new) = (change.old_range(), change.new_range());
+        for offset in 0..old.len().max(new.len()) {
+            let at = |range: &std::ops::Range<usize>| {
+                Some(range.start + offset).filter(|at| range.contains(at))
+            };
+            let (old, new) = (at(&old), at(&new));
+            let index = new.or(old).unwrap_or_default();
+            pairs.push((
+                index,
+                old.and_then(|at| live.get(at)),
+                new.and_then(|at| wanted.get(at)),
+            ));
+        }
+    }
+    pairs
+}
+
 /// Returns the items by their keys; `None` if these are not unique.
 pub(super) fn items_by_key<'a>(
     items: &'a [Value],
