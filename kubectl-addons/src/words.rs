@@ -15,6 +15,7 @@ pub mod hint;
 pub mod plan;
 pub mod preflight;
 pub mod reconcile;
+pub mod review;
 pub mod typed;
 
 use addons_distribution::push::PushedCopy;

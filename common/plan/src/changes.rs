@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::immutable::Recreation;
+use super::review::changes_only_marks;
 use super::{Action, InstallationPlan, Step};
 use common::manifest::key::ObjectKey;
 use common::values::mask::SecretMask;
@@ -227,8 +228,10 @@ pub fn mask_fields(fields: &mut [FieldChange], mask: &SecretMask) {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Objects whose fields change.
+    /// Objects whose content changes.
     pub changed: usize,
+    /// Objects of which only labels and annotations change that name a version or a tool.
+    pub relabelled: usize,
     /// New objects.
     pub added: usize,
     /// Objects that are deleted.
@@ -256,8 +259,10 @@ impl Counts {
         let deletions = plan.deletions();
         let (kept, pruned): (Vec<_>, Vec<_>) =
             deletions.partition(|deletion| plan.refusal(&deletion.target.key).is_some());
+        let relabelled = objects.iter().filter(|it| changes_only_marks(it)).count();
         Self {
-            changed: of(ObjectChange::Changed),
+            changed: of(ObjectChange::Changed) - relabelled,
+            relabelled,
             added: of(ObjectChange::Added) + usize::from(plan.create_namespace.is_some()),
             pruned: pruned.len(),
             released: plan.released().count(),
@@ -271,7 +276,7 @@ impl Counts {
     /// Whether anything differs.
     #[must_use]
     pub fn differs(&self) -> bool {
-        let others = self.released + self.recreated + self.refused;
+        let others = self.relabelled + self.released + self.recreated + self.refused;
         self.changed + self.added + self.pruned + others > 0
     }
 }
@@ -285,6 +290,7 @@ impl std::fmt::Display for Counts {
             self.changed, self.added, self.pruned
         )?;
         for (count, word) in [
+            (self.relabelled, "relabelled"),
             (self.released, "released"),
             (self.retained, "retained"),
             (self.recreated, "recreated"),

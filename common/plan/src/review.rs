@@ -5,6 +5,8 @@ pub mod definition;
 pub mod rights;
 mod workload;
 
+pub use workload::is_workload;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -143,12 +145,13 @@ impl Review {
     }
 }
 
-/// Whether only marks of an object change.
+/// Whether only marks of an object change, none of which restarts its pods.
 #[must_use]
 pub fn changes_only_marks(change: &ObjectDiff) -> bool {
     change.change() == ObjectChange::Changed
         && !change.fields.is_empty()
         && change.fields.iter().all(|field| is_mark(&field.path))
+        && !workload::restarts_pods(change, None)
 }
 
 /// Labels and annotations of any object that say which version of which tool or chart wrote it.

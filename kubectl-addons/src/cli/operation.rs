@@ -190,6 +190,9 @@ pub struct DiffArgs {
     /// Compare with a lower version, if it is named or a set names it
     #[arg(long)]
     pub allow_downgrade: bool,
+    /// Show every field of every object, and nothing shortened
+    #[arg(long)]
+    pub full: bool,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]

@@ -9,6 +9,7 @@ use addons_plan::crd_safety::Breakage;
 use addons_plan::migration::Migration;
 use addons_plan::prune::limit::PruneLimit;
 use addons_plan::refusal::RefusedWrite;
+use addons_plan::review::Review;
 use addons_plan::{Deletion, InstallationPlan, Verb, Yielded};
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
@@ -27,6 +28,7 @@ use super::set::{self, SetPlace, TypedSet};
 use crate::words::hint;
 use crate::words::plan::{record, version_label};
 use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, VersionedName};
+use text::Detail;
 
 /// What an upgrade would change in an installation, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
@@ -36,11 +38,15 @@ struct InstallationDiff<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
     installation: &'a InstallationName,
+    #[serde(skip)]
+    plan: &'a InstallationPlan,
     addon: &'a str,
     verb: Verb,
     from: Option<&'a Installed>,
     to: Option<&'a Installed>,
     summary: Counts,
+    /// The changes in the order in which to review them.
+    review: Review,
     create_namespace: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     delete_namespace: Option<&'a str>,
@@ -95,7 +101,7 @@ pub(crate) struct ClusterDiff {
 pub async fn run(session: &Session, args: &DiffArgs) -> Result<Exit> {
     let compared = async {
         let found = compare(session, args).await?;
-        show(&[(None, &found)], args.output.format)?;
+        show(&[(None, &found)], args)?;
         Ok(found.exit())
     };
     Ok(match compared.await {
@@ -167,7 +173,12 @@ fn upgrade_intent(args: &DiffArgs) -> Result<Intent> {
 ///
 /// # Errors
 /// A value cannot be printed.
-pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], format: OutputFormat) -> Result<()> {
+pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], args: &DiffArgs) -> Result<()> {
+    let format = args.output.format;
+    let detail = match args.full || format == OutputFormat::Wide {
+        true => Detail::Full,
+        false => Detail::Screen,
+    };
     let items: Vec<(InstallationDiff<'_>, Timestamp)> = found
         .iter()
         .flat_map(|(cluster, found)| {
@@ -184,11 +195,10 @@ pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], format: OutputFormat)
                     output::print_text(&format!("{}:\n", item.cluster.unwrap_or_default()));
                     last = item.cluster;
                 }
-                let is_wide = format == OutputFormat::Wide;
                 if item.is_edited_only() {
                     edited.insert(item.restore_command(set));
                 }
-                output::print_painted(&text::render_diff(item, items.len() > 1, is_wide, *now));
+                output::print_painted(&text::render_diff(item, items.len() > 1, detail, *now));
             }
             for command in edited {
                 let what = "edited or deleted by other clients; an upgrade to the same version does not restore it";
@@ -241,7 +251,7 @@ pub fn describe_changes(
     text::render_diff(
         &InstallationDiff::new(plan, changes),
         is_one_of_several,
-        false,
+        Detail::Screen,
         now,
     )
 }
@@ -286,11 +296,13 @@ impl<'a> InstallationDiff<'a> {
         Self {
             cluster: None,
             installation: &plan.installation,
+            plan,
             addon: &plan.addon,
             verb: plan.verb,
             from: plan.from.as_ref(),
             to: plan.to.as_ref(),
             summary: Counts::of(plan, changes),
+            review: Review::new(plan, changes),
             create_namespace: plan.create_namespace.as_deref(),
             delete_namespace: plan.delete_namespace.as_deref(),
             objects: changes.iter().map(object).collect(),

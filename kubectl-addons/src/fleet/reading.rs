@@ -71,7 +71,7 @@ pub(super) async fn diff(fleet: &Fleet, args: &DiffArgs) -> Result<Exit> {
         .iter()
         .map(|(cluster, found)| (Some(cluster.as_str()), found));
     let named: Vec<_> = named.collect();
-    if let Err(error) = diff::show(&named, args.output.format) {
+    if let Err(error) = diff::show(&named, args) {
         return Ok(failure::report_failure(&error).max(Exit::Usage));
     }
     let failed = (failed != Exit::Done).then(|| failed.max(Exit::Usage));

@@ -4,6 +4,8 @@ pub mod graph;
 
 use super::escape_text;
 
+/// The most lines below an object that are shown without a click.
+const MAX_OPEN_LINES: usize = 20;
 /// With this policy, a browser loads nothing and runs nothing, whatever the page contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = "
@@ -17,8 +19,14 @@ td, svg text { font-family: ui-monospace, monospace; font-size: 13px; }
 .good td:first-child { color: var(--good); }
 .bad td:first-child { color: var(--bad); }
 .new td:first-child { color: var(--new); }
-figure { overflow-x: auto; margin: 0.5rem 0; }
-svg rect { fill: none; stroke: currentColor; } svg text { fill: currentColor; } svg path { fill: none; stroke: var(--line); }
+summary { cursor: pointer; padding: 0.2rem 0; }
+.tone.good { color: var(--good); } .tone.bad { color: var(--bad); } .tone.new { color: var(--new); }
+summary, pre { font-family: ui-monospace, monospace; font-size: 13px; }
+pre { margin: 0.2rem 0 0.8rem 1.2rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+figure { overflow: auto; max-height: 26rem; margin: 0.5rem 0; border-bottom: 1px solid var(--line); }
+svg rect { fill: none; stroke: var(--line); } svg text { fill: currentColor; } svg path { fill: none; stroke: var(--line); }
+svg .good rect { stroke: var(--good); } svg .bad rect { stroke: var(--bad); stroke-width: 2; } svg .new rect { stroke: var(--new); }
+svg .same { opacity: 0.6; } svg .same rect { stroke-dasharray: 3 3; } svg .kind { font-size: 11px; opacity: 0.75; }
 ";
 
 /// An HTML page that is being written.
@@ -40,6 +48,18 @@ pub enum Tone {
     Bad,
     /// Changed.
     New,
+}
+
+impl Tone {
+    /// The class of an element with this colour, with a blank before it; nothing for plain text.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Good => " good",
+            Self::Bad => " bad",
+            Self::New => " new",
+        }
+    }
 }
 
 /// A row of a table.
@@ -101,11 +121,9 @@ impl HtmlPage {
         }
         self.body.push_str("</tr></thead>\n<tbody>\n");
         for row in rows {
-            self.body.push_str(match row.tone {
-                Tone::Plain => "<tr>",
-                Tone::Good => "<tr class=\"good\">",
-                Tone::Bad => "<tr class=\"bad\">",
-                Tone::New => "<tr class=\"new\">",
+            self.body.push_str(&match row.tone.class() {
+                "" => "<tr>".to_owned(),
+                class => format!("<tr class=\"{}\">", class.trim_start()),
             });
             for cell in &row.cells {
                 self.body
@@ -114,6 +132,39 @@ impl HtmlPage {
             self.body.push_str("</tr>\n");
         }
         self.body.push_str("</tbody>\n</table>\n");
+    }
+
+    /// Adds an object under a coloured word, with lines of text below it that a click shows and hides.
+    pub fn fold(&mut self, tone: Tone, word: &str, title: &str, lines: &[String]) {
+        let (class, word, title) = (tone.class(), escape_html(word), escape_html(title));
+        let heading = format!("<span class=\"tone{class}\">{word}</span> {title}");
+        if lines.is_empty() {
+            return self.body.push_str(&format!(
+                "<details><summary>{heading}</summary></details>\n"
+            ));
+        }
+        let open = if lines.len() <= MAX_OPEN_LINES {
+            " open"
+        } else {
+            ""
+        };
+        let lines: Vec<String> = lines.iter().map(|line| escape_html(line)).collect();
+        let lines = lines.join("\n");
+        self.body.push_str(&format!(
+            "<details{open}><summary>{heading}</summary><pre>{lines}</pre></details>\n"
+        ));
+    }
+
+    /// Adds a table that a click shows, unless it has no rows.
+    pub fn folded_table(&mut self, title: &str, header: &[&str], rows: &[HtmlRow]) {
+        if rows.is_empty() {
+            return;
+        }
+        let title = escape_html(title);
+        self.body
+            .push_str(&format!("<details><summary>{title}</summary>\n"));
+        self.table(header, rows);
+        self.body.push_str("</details>\n");
     }
 
     /// Adds a drawing of [`graph`].
@@ -172,14 +223,22 @@ mod tests {
             cells: vec![evil.to_owned()],
         };
         page.table(&[evil], &[row]);
+        page.fold(Tone::Bad, evil, evil, &[evil.to_owned()]);
+        page.folded_table(evil, &[evil], &[HtmlRow::default()]);
         page.drawing(&graph::BoxDrawing {
-            columns: vec![vec![(0, evil.to_owned())]],
+            columns: vec![vec![graph::DrawnBox {
+                id: 0,
+                kind: evil.to_owned(),
+                name: evil.to_owned(),
+                tone: None,
+            }]],
             arrows: Vec::new(),
         });
         let html = page.finish();
         let shown = "&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#39;\\u202e";
-        // Title, four headings and paragraphs, an item, two cells, and a box with its full text.
-        assert_eq!(html.matches(shown).count(), 10, "{html}");
+        // Title, four headings and paragraphs, an item, two cells, a fold and its line, a folded table, and a box with its full text, whose
+        // name is cut in the middle.
+        assert_eq!(html.matches(shown).count(), 16, "{html}");
         assert!(!html.contains("<script") && !html.contains('\u{202e}'));
     }
 

@@ -12,21 +12,21 @@ use addons_plan::closing::ClosingStep;
 use addons_plan::crd_safety::Breakage;
 use addons_plan::graph::{EdgeReason, Graph};
 use addons_plan::prune::KeptKind;
+use addons_plan::review::Review;
 use addons_plan::summary::PlannedAction;
 use addons_plan::{Action, InstallationPlan, Moving, Verb, summary};
 use jiff::Timestamp;
 
 use super::conflict;
 use super::dry_run::list_verdicts;
+use super::review;
 use crate::events::ReportCounts;
 use addons_operation::text::seconds;
 use addons_operation::{Choices, Plan, PlannedInstallation};
-use line::{add_each, add_line};
 
 pub use adopted::is_deleted_record;
 pub use again::continue_command;
-pub(super) use line::count_objects;
-pub use line::{MAX_LISTED_OBJECTS, version_label};
+pub use line::{MAX_LISTED_OBJECTS, add_each, add_line, count_objects, version_label};
 
 /// Describes what a plan will do, for the confirmation.
 fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> String {
@@ -51,6 +51,10 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
             let counted = format!("{:<11} {}", count_objects(part.objects), part.kinds);
             add_line(&mut text, part.action.word(), &counted);
         }
+    }
+    let review = Review::new(plan, &plan.changes());
+    for line in review::list_decisions(&review, plan) {
+        add_line(&mut text, line.word, &line.text);
     }
     adopted::add_adopted(&mut text, item);
     adopted::add_given_back(&mut text, plan);

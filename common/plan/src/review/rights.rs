@@ -23,6 +23,8 @@ const SENSITIVE: &[&str] = &[
     "secrets",
     "serviceaccounts/token",
 ];
+/// The role that may do everything.
+const UNLIMITED_ROLE: &str = "ClusterRole cluster-admin";
 const READING: &[&str] = &["get", "list", "watch"];
 
 /// What a changed role or binding gains and loses.
@@ -31,7 +33,7 @@ const READING: &[&str] = &["get", "list", "watch"];
 pub struct RightsChange {
     /// The role or binding.
     pub key: ObjectKey,
-    /// Rights that it gives from now on, the most powerful first.
+    /// Rights that it gives from now on, the most powerful first. Of a new role only the powerful ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gained: Vec<Grant>,
     /// Rights that it no longer gives.
@@ -88,9 +90,13 @@ impl RightsChange {
             unbound: Vec::new(),
         };
         if change.change() == ObjectChange::Added {
+            // Of a new role, only what needs a second look: it gains all it gives.
             let object = object?;
             rights.gained = group_rights(read_rights(object.get("rules"))?);
-            rights.bound = read_subjects(object.get("subjects"));
+            rights.gained.retain(Grant::is_powerful);
+            if rights.role.as_deref() == Some(UNLIMITED_ROLE) {
+                rights.bound = read_subjects(object.get("subjects"));
+            }
         }
         for field in change.fields.iter().filter(|field| is_right(key, field)) {
             let (old, new) = (field.old.as_ref(), field.new.as_ref());
@@ -281,6 +287,12 @@ fn group_rights(rights: BTreeSet<Right>) -> Vec<Grant> {
 }
 
 impl Grant {
+    /// Whether it gives access to more than the resources that it names.
+    #[must_use]
+    pub fn is_powerful(&self) -> bool {
+        self.weight() == 0
+    }
+
     /// Returns its place in the order of a review: 0 for what gives access to everything else, then writing, then reading.
     fn weight(&self) -> u8 {
         let has =

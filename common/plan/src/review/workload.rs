@@ -22,7 +22,9 @@ const TEMPLATE: &str = "spec.template.";
 /// The lists of a pod whose items have an image.
 const CONTAINERS: &[&str] = &["containers", "initContainers", "ephemeralContainers"];
 
-pub(super) fn is_workload(key: &ObjectKey) -> bool {
+/// Whether objects of this kind run pods.
+#[must_use]
+pub fn is_workload(key: &ObjectKey) -> bool {
     WORKLOADS.contains(&(key.group.as_str(), key.kind.as_str()))
 }
 

@@ -1,274 +1,215 @@
-//! Formats a comparison for people.
+//! Formats a comparison for people: objects one by one while they fit on a screen, otherwise a line for every decision.
 
-use std::fmt::Write as _;
-
-use addons_plan::changes::{FieldChange, FieldOwner, ObjectChange, ObjectDiff};
+use addons_plan::changes::ObjectChange;
 use addons_plan::crd_safety::Breakage;
 use common::api::installation::HelmRelease;
 use common::manifest::key::ObjectKey;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::words::dry_run::describe_unchecked_changes;
 use crate::words::hint;
-use common::age::age;
+use crate::words::plan::{add_each, add_line};
+use crate::words::review::{describe_object, list_decisions, review_rank};
 
-use super::InstallationDiff;
+use super::{DiffedObject, InstallationDiff};
 
-/// How many characters of a value are shown.
-const MAX_CHARACTERS: usize = 60;
-/// How many characters of a common prefix are shown before two long values differ.
-const CONTEXT: usize = 10;
+/// The most lines of objects and fields. More are shown as decisions, unless everything is asked for.
+const MAX_LINES: usize = 40;
 
-/// Formats one line per object and one per field. `is_one_of_several` puts the name before the summary, `wide` shortens nothing.
+/// How much of a comparison is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// What fits on a screen.
+    Screen,
+    /// Every field in full.
+    Full,
+}
+
+/// Formats the comparison of one installation. `is_one_of_several` puts its name before the counts.
 pub(super) fn render_diff(
     item: &InstallationDiff<'_>,
     is_one_of_several: bool,
-    wide: bool,
+    detail: Detail,
     now: Timestamp,
 ) -> String {
-    // Writing to a String cannot fail.
-    let mut text = String::new();
-    if let Some(namespace) = item.create_namespace {
-        let _ = writeln!(text, "+ Namespace {namespace}");
+    let mut text = list_objects(item, detail, now);
+    let is_short = detail == Detail::Full || text.lines().count() <= MAX_LINES;
+    if !is_short {
+        text = list_losses(item);
     }
-    for object in &item.objects {
-        let mark = match object.change {
-            ObjectChange::Added => '+',
-            ObjectChange::Changed => '~',
-            ObjectChange::Recreated => '±',
-            ObjectChange::Refused => '!',
-            ObjectChange::Unchanged => continue,
-        };
-        let diff = object.diff;
-        let _ = writeln!(text, "{mark} {}", diff.key);
-        if let Some(why) = &diff.recreated {
-            let _ = writeln!(text, "    recreated: {why}");
-        }
-        if let Some(error) = &diff.error {
-            let way_out = diff.remedy.as_ref().map(|remedy| {
-                hint::indent_lines(&hint::object_hints(remedy, &diff.key, item.installation))
-            });
-            let _ = writeln!(text, "    {error}{}", way_out.unwrap_or_default());
-        }
-        add_fields(&mut text, diff, wide, now);
-    }
-    for yielded in item.yielded {
-        let fields = yielded.fields.join(", ");
-        let _ = writeln!(
-            text,
-            "  yielded   {}: {fields} (to take back: --conflicts take)",
-            yielded.key
-        );
-    }
-    for deletion in &item.pruned {
-        let key = &deletion.target.key;
-        match item.refused.iter().find(|refusal| refusal.key == *key) {
-            Some(refusal) => {
-                let _ = writeln!(text, "! {key}\n    {}", refusal.message);
-            }
-            None => {
-                let _ = writeln!(text, "- {key}");
-            }
+    // Fields and objects are already listed, except those that only name a version.
+    let decisions = list_decisions(&item.review, item.plan).into_iter();
+    for line in decisions.filter(|line| !is_short || line.word == "marks") {
+        if detail == Detail::Screen {
+            add_line(&mut text, line.word, &line.text);
         }
     }
-    if let Some(namespace) = item.delete_namespace {
-        let _ = writeln!(text, "- Namespace {namespace} (if nothing else is in it)");
+    add_notes(&mut text, item);
+    if !is_short {
+        let command = hint::command("diff", item.installation);
+        add_line(&mut text, "more", &format!("{command} --full"));
     }
-    for key in &item.released {
-        let _ = writeln!(text, "  released  {key} (it existed before; it stays)");
-    }
-    for key in item.retained {
-        let _ = writeln!(text, "  retained  {key}");
-    }
-    if let Some(HelmRelease { name, namespace }) = item.helm_release {
-        let _ = writeln!(
-            text,
-            "  helm      Release {namespace}/{name} is not compared; look: kubectl addons render {}",
-            item.addon
-        );
-    }
-    add_record(&mut text, item);
-    for migration in &item.migrations {
-        let _ = writeln!(text, "  migrate   {migration}");
-    }
-    for breakage in item.breakages.iter().flat_map(Breakage::lines) {
-        let _ = writeln!(text, "  warning   {breakage}");
-    }
-    for warning in item.warnings {
-        let _ = writeln!(text, "  warning   {warning}");
-    }
-    text.push_str(&describe_unchecked_changes(
-        item.objects.iter().map(|object| object.diff),
-    ));
     if is_one_of_several {
-        let _ = write!(text, "{}: ", item.installation.name);
+        text.push_str(&format!("{}: ", item.installation.name));
     }
-    let _ = writeln!(text, "{}", item.summary);
+    text.push_str(&format!("{}\n", item.summary));
     text
 }
 
-/// Adds the changes of the record, and the version if no object differs.
-fn add_record(text: &mut String, item: &InstallationDiff<'_>) {
+/// Lists the objects in the order in which to review them, with their fields.
+fn list_objects(item: &InstallationDiff<'_>, detail: Detail, now: Timestamp) -> String {
+    let mut text = String::new();
+    if let Some(namespace) = item.create_namespace {
+        text.push_str(&format!("+ Namespace {namespace}\n"));
+    }
+    for object in sort_for_review(&item.objects) {
+        let lines = describe_object(item.plan, object.diff, detail == Detail::Full, now);
+        let is_hidden = match object.change {
+            ObjectChange::Unchanged => true,
+            ObjectChange::Changed => lines.is_empty() && object.diff.unjudged.is_none(),
+            ObjectChange::Added | ObjectChange::Recreated | ObjectChange::Refused => false,
+        };
+        if !is_hidden {
+            add_object(&mut text, object, item, &lines);
+        }
+    }
+    add_refused_deletions(&mut text, item);
+    for key in pruned(item) {
+        text.push_str(&format!("- {key}\n"));
+    }
+    add_deleted_namespace(&mut text, item);
+    text
+}
+
+/// Lists what is refused, recreated, deleted and created.
+fn list_losses(item: &InstallationDiff<'_>) -> String {
+    let mut text = String::new();
+    for object in sort_for_review(&item.objects) {
+        if matches!(
+            object.change,
+            ObjectChange::Refused | ObjectChange::Recreated
+        ) {
+            add_object(&mut text, object, item, &[]);
+        }
+    }
+    add_refused_deletions(&mut text, item);
+    add_each(
+        &mut text,
+        "prune",
+        pruned(item).collect(),
+        ToString::to_string,
+    );
+    add_deleted_namespace(&mut text, item);
+    if let Some(namespace) = item.create_namespace {
+        add_line(&mut text, "create", &format!("Namespace {namespace}"));
+    }
+    let added = item.objects.iter();
+    let added = added.filter(|object| object.change == ObjectChange::Added);
+    let added = added.map(|object| &object.diff.key).collect();
+    add_each(&mut text, "create", added, ToString::to_string);
+    text
+}
+
+fn sort_for_review<'a>(objects: &'a [DiffedObject<'a>]) -> Vec<&'a DiffedObject<'a>> {
+    let mut sorted: Vec<&DiffedObject<'_>> = objects.iter().collect();
+    sorted.sort_by_key(|object| review_rank(object.diff));
+    sorted
+}
+
+/// Adds an object, and below it why it is recreated or refused, and these lines.
+fn add_object(
+    text: &mut String,
+    object: &DiffedObject<'_>,
+    item: &InstallationDiff<'_>,
+    lines: &[String],
+) {
+    let mark = match object.change {
+        ObjectChange::Added => '+',
+        ObjectChange::Changed => '~',
+        ObjectChange::Recreated => '±',
+        ObjectChange::Refused => '!',
+        ObjectChange::Unchanged => ' ',
+    };
+    let diff = object.diff;
+    text.push_str(&format!("{mark} {}\n", diff.key));
+    if let Some(why) = &diff.recreated {
+        text.push_str(&format!("    recreated: {why}\n"));
+    }
+    if let Some(error) = &diff.error {
+        let way_out = diff.remedy.as_ref().map(|remedy| {
+            hint::indent_lines(&hint::object_hints(remedy, &diff.key, item.installation))
+        });
+        text.push_str(&format!("    {error}{}\n", way_out.unwrap_or_default()));
+    }
+    for line in lines {
+        text.push_str(&format!("    {line}\n"));
+    }
+}
+
+/// Returns the objects that are deleted.
+fn pruned<'a>(item: &'a InstallationDiff<'a>) -> impl Iterator<Item = &'a ObjectKey> {
+    let pruned = item.pruned.iter().map(|deletion| &deletion.target.key);
+    pruned.filter(|key| item.refused.iter().all(|refusal| refusal.key != **key))
+}
+
+fn add_refused_deletions(text: &mut String, item: &InstallationDiff<'_>) {
+    for refusal in item.refused {
+        let is_deletion = |deletion: &&&addons_plan::Deletion| deletion.target.key == refusal.key;
+        if item.pruned.iter().find(is_deletion).is_some() {
+            text.push_str(&format!("! {}\n    {}\n", refusal.key, refusal.message));
+        }
+    }
+}
+
+fn add_deleted_namespace(text: &mut String, item: &InstallationDiff<'_>) {
+    if let Some(namespace) = item.delete_namespace {
+        text.push_str(&format!(
+            "- Namespace {namespace} (if nothing else is in it)\n"
+        ));
+    }
+}
+
+/// Adds what is true of the plan beside the changes of its objects.
+fn add_notes(text: &mut String, item: &InstallationDiff<'_>) {
+    for yielded in item.yielded {
+        let fields = yielded.fields.join(", ");
+        let what = format!("{}: {fields} (to take back: --conflicts take)", yielded.key);
+        add_line(text, "yielded", &what);
+    }
+    for key in &item.released {
+        add_line(
+            text,
+            "released",
+            &format!("{key} (it existed before; it stays)"),
+        );
+    }
+    for key in item.retained {
+        add_line(text, "retained", &key.to_string());
+    }
+    if let Some(HelmRelease { name, namespace }) = item.helm_release {
+        let what = format!(
+            "Release {namespace}/{name} is not compared; look: kubectl addons render {}",
+            item.addon
+        );
+        add_line(text, "helm", &what);
+    }
     if let Some((from, to)) = item.version_change().filter(|_| !item.summary.differs()) {
-        let _ = writeln!(text, "  version   {from} → {to}");
+        add_line(text, "version", &format!("{from} → {to}"));
     }
     for change in &item.record {
-        let _ = writeln!(text, "  record    {change}");
+        add_line(text, "record", change);
     }
-}
-
-/// Adds the changed fields, and the number of changed descriptions of a CRD.
-fn add_fields(text: &mut String, diff: &ObjectDiff, wide: bool, now: Timestamp) {
-    let folded = |field: &&FieldChange| !wide && is_description(&diff.key, field);
-    let (descriptions, fields): (Vec<_>, Vec<_>) = diff.fields.iter().partition(folded);
-    for field in fields {
-        let _ = writeln!(text, "    {}", format_field(field, wide, now));
+    for migration in &item.migrations {
+        add_line(text, "migrate", &migration.to_string());
     }
-    let _ = match descriptions.len() {
-        0 => Ok(()),
-        1 => writeln!(text, "    1 description changed"),
-        count => writeln!(text, "    {count} descriptions changed"),
-    };
-}
-
-/// Whether a field only describes another in the schema of a CRD, which has hundreds of them.
-pub fn is_description(key: &ObjectKey, field: &FieldChange) -> bool {
-    let is_text = |side: &Option<Value>| side.as_ref().is_none_or(Value::is_string);
-    key.kind == "CustomResourceDefinition"
-        && field.path.contains(".openAPIV3Schema.")
-        && field.path.ends_with(".description")
-        && is_text(&field.old)
-        && is_text(&field.new)
-}
-
-fn format_field(field: &FieldChange, wide: bool, now: Timestamp) -> String {
-    let (old, new) = (
-        format_value(field.old.as_ref()),
-        format_value(field.new.as_ref()),
-    );
-    // A masked value that changed looks the same.
-    let same = if old == new { " (another value)" } else { "" };
-    let (old, new) = if wide {
-        (old, new)
-    } else {
-        shorten_both(&old, &new)
-    };
-    let owners: Vec<String> = field
-        .owners
-        .iter()
-        .map(|owner| describe_owner(owner, now))
-        .collect();
-    let owners = match owners.join(" and ") {
-        none if none.is_empty() => none,
-        owners => format!("   now owned by {owners}"),
-    };
-    format!("{:<46} {old} → {new}{same}{owners}", field.path)
-}
-
-/// Formats an owner: `kubectl-scale (3m ago)`.
-fn describe_owner(owner: &FieldOwner, now: Timestamp) -> String {
-    let since = owner.since.as_ref().and_then(|since| since.parse().ok());
-    match since {
-        Some(since) => format!("{} ({} ago)", owner.manager, age(since, now)),
-        None => owner.manager.clone(),
+    for breakage in item.breakages.iter().flat_map(Breakage::lines) {
+        add_line(text, "warning", &breakage);
     }
-}
-
-/// Formats a value in one line.
-pub fn format_value(value: Option<&Value>) -> String {
-    match value {
-        None => "(none)".to_owned(),
-        Some(Value::String(text)) if !text.is_empty() && !text.contains(char::is_control) => {
-            text.clone()
-        }
-        Some(value) => value.to_string(),
+    for warning in item.warnings {
+        add_line(text, "warning", warning);
     }
-}
-
-/// Shortens two values to the part that shows their difference.
-fn shorten_both(old: &str, new: &str) -> (String, String) {
-    let long = |text: &str| text.chars().count() > MAX_CHARACTERS;
-    if !long(old) && !long(new) {
-        return (old.to_owned(), new.to_owned());
-    }
-    let pairs = old.chars().zip(new.chars());
-    let common = pairs.take_while(|(one, other)| one == other).count();
-    let skip = if common > MAX_CHARACTERS / 2 {
-        common - CONTEXT
-    } else {
-        0
-    };
-    let cut = |text: &str| {
-        let head = if skip > 0 { "…" } else { "" };
-        let tail = if text.chars().count() > skip + MAX_CHARACTERS {
-            "…"
-        } else {
-            ""
-        };
-        let body: String = text.chars().skip(skip).take(MAX_CHARACTERS).collect();
-        format!("{head}{body}{tail}")
-    };
-    (cut(old), cut(new))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn fields_in_one_line_each() {
-        let now: Timestamp = "2026-11-01T00:05:00Z".parse().unwrap();
-        let owner = |manager: &str, since: Option<&str>| FieldOwner {
-            manager: manager.to_owned(),
-            since: since.map(str::to_owned),
-        };
-        let field = |old: Option<Value>, new: Option<Value>, owners: Vec<FieldOwner>| FieldChange {
-            path: "spec.a".to_owned(),
-            old,
-            new,
-            owners,
-        };
-        let long = "0123456789".repeat(8);
-        for (field, expected) in [
-            (
-                field(
-                    Some(json!(2)),
-                    Some(json!(3)),
-                    vec![
-                        owner("kubectl-scale", Some("2026-11-01T00:00:00Z")),
-                        owner("hpa", None),
-                    ],
-                ),
-                "2 → 3   now owned by kubectl-scale (5m ago) and hpa".to_owned(),
-            ),
-            (
-                field(None, Some(json!("x")), Vec::new()),
-                "(none) → x".to_owned(),
-            ),
-            (
-                field(Some(json!("")), Some(json!("a\nb")), Vec::new()),
-                r#""" → "a\nb""#.to_owned(),
-            ),
-            (
-                field(Some(json!("***")), Some(json!("***")), Vec::new()),
-                "*** → *** (another value)".to_owned(),
-            ),
-            (
-                field(
-                    Some(json!(format!("{long}a"))),
-                    Some(json!(format!("{long}b"))),
-                    Vec::new(),
-                ),
-                "…0123456789a → …0123456789b".to_owned(),
-            ),
-        ] {
-            assert_eq!(
-                format_field(&field, false, now),
-                format!("{:<46} {expected}", "spec.a")
-            );
-        }
-    }
+    let objects = item.objects.iter();
+    text.push_str(&describe_unchecked_changes(
+        objects.map(|object| object.diff),
+    ));
 }

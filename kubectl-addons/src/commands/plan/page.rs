@@ -1,17 +1,27 @@
-//! Renders a plan as a page for a pull request: what happens, in which order, field by field, and what to review.
+//! Renders a plan as a page for a pull request: what to decide on, the order as a drawing, and then object by object.
 
+use std::collections::BTreeMap;
+
+use addons_plan::InstallationPlan;
 use addons_plan::changes::{ObjectChange, ObjectDiff};
 use addons_plan::crd_safety::Breakage;
 use addons_plan::graph::{Graph, GraphNode, NodeId};
-use addons_plan::{InstallationPlan, summary};
+use addons_plan::review::Review;
+use addons_plan::summary;
+use common::manifest::key::ObjectKey;
+use jiff::Timestamp;
 
 use super::MadePlan;
-use crate::commands::diff::text::{format_value, is_description};
-use crate::output::html::graph::BoxDrawing;
+use crate::output::html::graph::{BoxDrawing, DrawnBox};
 use crate::output::html::{HtmlPage, HtmlRow, Tone};
 use crate::words::plan as words;
+use crate::words::review;
 
-/// How many characters of a value are shown.
+/// How many lines of one object are shown.
+const MAX_LINES: usize = 200;
+/// How many bytes the lines of all objects may have together: a page has to stay small enough for a pull request.
+const MAX_BYTES: usize = 60_000;
+/// How many characters of one line are shown.
 const MAX_CHARACTERS: usize = 400;
 
 /// Renders the page of one cluster, or of several by name.
@@ -40,38 +50,49 @@ fn add_cluster(page: &mut HtmlPage, made: &MadePlan) {
             .map(|line| line.trim().to_owned())
             .collect::<Vec<_>>(),
     );
-    for (planned, text) in plan.installations.iter().zip(words::describe_plans(plan)) {
-        let plan = &planned.plan;
-        page.section(text.lines().next().unwrap_or(&plan.installation.name));
-        let counts = summary::lines(plan).into_iter().map(|line| HtmlRow {
-            tone: Tone::Plain,
-            cells: vec![
-                line.action.word().to_owned(),
-                line.objects.to_string(),
-                line.kinds,
-            ],
-        });
-        page.table(&["Action", "Objects", "Kinds"], &counts.collect::<Vec<_>>());
-        let of_plan = made.file.changes.iter();
-        let changes: Vec<&ObjectDiff> = of_plan
-            .filter(|change| plan.step(&change.key).is_some())
-            .collect();
-        let findings = list_findings(plan, &changes);
-        if !findings.is_empty() {
-            page.part("Findings");
-            page.list(&findings);
-        }
-        page.part("Changes");
-        page.table(
-            &["Change", "Object", "Field", "Now", "Then", "Other owners"],
-            &change_rows(plan, &changes),
-        );
+    let headlines: Vec<String> = words::describe_plans(plan)
+        .map(|text| text.lines().next().unwrap_or_default().to_owned())
+        .collect();
+    let order = DrawnOrder::new(made);
+    let mut room = MAX_BYTES;
+    // The drawing is on the first screen, whether one summary comes before it or the headlines of many.
+    let is_alone = headlines.len() == 1;
+    if !is_alone {
+        page.list(&headlines);
+        order.add_to(page);
     }
-    add_order(page, &plan.graph);
+    for (planned, headline) in plan.installations.iter().zip(&headlines) {
+        let plan = &planned.plan;
+        let changes = plan.changes();
+        page.section(headline);
+        add_summary(page, plan, &changes);
+        if is_alone {
+            order.add_to(page);
+        }
+        page.part("Objects");
+        add_objects(page, plan, &changes, &mut room);
+    }
+    order.add_table_to(page);
 }
 
-/// Lists what the reader should review.
-fn list_findings(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<String> {
+/// Adds the findings, the counts of objects, and the decisions.
+fn add_summary(page: &mut HtmlPage, plan: &InstallationPlan, changes: &[ObjectDiff]) {
+    page.list(&list_findings(plan, changes));
+    let counts = summary::lines(plan).into_iter().map(|line| {
+        let what = format!("{}  {}", words::count_objects(line.objects), line.kinds);
+        (line.action.word(), what)
+    });
+    let decisions = review::list_decisions(&Review::new(plan, changes), plan);
+    let decisions = decisions.into_iter().map(|line| (line.word, line.text));
+    let rows = counts.chain(decisions).map(|(word, text)| HtmlRow {
+        tone: Tone::Plain,
+        cells: vec![word.to_owned(), text],
+    });
+    page.table(&["", "What"], &rows.collect::<Vec<_>>());
+}
+
+/// Lists what stands in the way, and what the reader should know.
+fn list_findings(plan: &InstallationPlan, changes: &[ObjectDiff]) -> Vec<String> {
     let refused = changes.iter().filter_map(|change| {
         let error = change.error.as_ref()?;
         Some(format!("{} is refused: {error}", change.key))
@@ -83,98 +104,159 @@ fn list_findings(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<String
     let deletions = plan.refused.iter();
     let deletions = deletions.filter(|refusal| plan.step(&refusal.key).is_none());
     let deletions = deletions.map(|one| format!("{} {}", one.key, one.message));
-    let all = warnings.chain(breakages).chain(migrations);
-    all.chain(refused).chain(deletions).chain(kept).collect()
+    let all = refused.chain(deletions).chain(breakages);
+    all.chain(warnings).chain(migrations).chain(kept).collect()
 }
 
-/// Returns a row for every field that changes, and for every object that is created or deleted.
-fn change_rows(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<HtmlRow> {
-    let mut rows = Vec::new();
+/// Adds every object that changes, is created or deleted, in the order in which to review them. `room` is how many bytes their lines may
+/// still have.
+fn add_objects(
+    page: &mut HtmlPage,
+    plan: &InstallationPlan,
+    changes: &[ObjectDiff],
+    room: &mut usize,
+) {
     if let Some(namespace) = &plan.create_namespace {
-        rows.push(html_row(
-            Tone::Good,
-            ["added", &format!("Namespace {namespace}")],
-        ));
+        page.fold(Tone::Good, "added", &format!("Namespace {namespace}"), &[]);
     }
-    for change in changes {
-        let key = change.key.to_string();
-        let (tone, word) = match change.change() {
-            ObjectChange::Added => (Tone::Good, "added"),
-            ObjectChange::Changed => (Tone::New, "changed"),
-            ObjectChange::Recreated => (Tone::Bad, "recreated"),
-            ObjectChange::Refused => (Tone::Bad, "refused"),
-            ObjectChange::Unchanged => continue,
+    let mut sorted: Vec<&ObjectDiff> = changes.iter().collect();
+    sorted.sort_by_key(|change| review::review_rank(change));
+    for change in sorted {
+        let Some((tone, word)) = change_tone(change.change()) else {
+            continue;
         };
-        let is_folded = |field: &&_| is_description(&change.key, field);
-        let (folded, fields): (Vec<_>, Vec<_>) = change.fields.iter().partition(is_folded);
-        if fields.is_empty() {
-            let what = match folded.len() {
-                0 => String::new(),
-                count => format!("{count} descriptions"),
-            };
-            rows.push(html_row(tone, [word, &key, &what]));
-        }
-        for field in fields {
-            let owners: Vec<&str> = field.owners.iter().map(|it| it.manager.as_str()).collect();
-            let sides = [field.old.as_ref(), field.new.as_ref()];
-            let [old, new] = sides.map(|value| {
-                format_value(value)
-                    .chars()
-                    .take(MAX_CHARACTERS)
-                    .collect::<String>()
-            });
-            let cells = [word, &key, &field.path, &old, &new, &owners.join(", ")];
-            rows.push(html_row(tone, cells));
+        let mut lines = review::describe_object(plan, change, false, Timestamp::now());
+        let is_unmentioned = change.change() == ObjectChange::Changed
+            && lines.is_empty()
+            && change.unjudged.is_none();
+        if !is_unmentioned {
+            lines.extend(review::list_schema_fields(change));
+            page.fold(tone, word, &change.key.to_string(), &limit(lines, room));
         }
     }
     let word = words::deleted_word(plan);
-    let gone = plan.deletions();
-    rows.extend(gone.map(|it| html_row(Tone::Bad, [word, &it.target.key.to_string()])));
+    for deletion in plan.deletions() {
+        page.fold(Tone::Bad, word, &deletion.target.key.to_string(), &[]);
+    }
     if let Some(namespace) = &plan.delete_namespace {
         let what = format!("Namespace {namespace}, if nothing else is in it");
-        rows.push(html_row(Tone::Bad, ["deleted", &what]));
+        page.fold(Tone::Bad, "deleted", &what, &[]);
     }
-    rows
 }
 
-fn html_row<const N: usize>(tone: Tone, cells: [&str; N]) -> HtmlRow {
-    let mut cells: Vec<String> = cells.map(str::to_owned).into();
-    cells.resize(cells.len().max(6), String::new());
-    HtmlRow { tone, cells }
+/// Returns the colour and the word of a change; `None` if there is none.
+fn change_tone(change: ObjectChange) -> Option<(Tone, &'static str)> {
+    match change {
+        ObjectChange::Added => Some((Tone::Good, "added")),
+        ObjectChange::Changed => Some((Tone::New, "changed")),
+        ObjectChange::Recreated => Some((Tone::Bad, "recreated")),
+        ObjectChange::Refused => Some((Tone::Bad, "refused")),
+        ObjectChange::Unchanged => None,
+    }
 }
 
-/// Shows the order of the objects as a drawing and as a table.
-fn add_order(page: &mut HtmlPage, graph: &Graph) {
-    let levels = graph.levels();
-    if levels.len() < 2 {
-        return;
+/// Limits the lines of an object, their length, and the bytes of all of them.
+fn limit(lines: Vec<String>, room: &mut usize) -> Vec<String> {
+    let all = lines.len();
+    let mut shown = Vec::new();
+    for line in lines.into_iter().take(MAX_LINES) {
+        let line = common::text::shorten(line, MAX_CHARACTERS);
+        let Some(rest) = room.checked_sub(line.len()) else {
+            break;
+        };
+        *room = rest;
+        shown.push(line);
     }
-    let named = |node: &NodeId| graph.nodes.get(*node).map(GraphNode::to_string);
-    page.section("Order");
-    page.text("Objects of a column wait for those that a line leads from; everything else is applied at the same time.");
-    let columns = levels.iter().map(|level| {
-        let boxes = level.iter().filter_map(|node| Some((*node, named(node)?)));
-        boxes.collect()
-    });
-    page.drawing(&BoxDrawing {
-        columns: columns.collect(),
-        arrows: graph
-            .edges
-            .iter()
-            .map(|edge| (edge.from, edge.to))
-            .collect(),
-    });
-    let waits = graph.edges.iter().filter_map(|edge| {
-        let cells = vec![
-            named(&edge.to)?,
-            named(&edge.from)?,
-            edge.reason.to_string(),
-        ];
-        let tone = Tone::Plain;
-        Some(HtmlRow { tone, cells })
-    });
-    page.table(
-        &["Object", "waits for", "because of"],
-        &waits.collect::<Vec<_>>(),
-    );
+    match all - shown.len() {
+        0 => {}
+        1 => shown.push("and 1 more line".to_owned()),
+        rest => shown.push(format!("and {rest} more lines")),
+    }
+    shown
+}
+
+/// The order of the objects of a cluster.
+struct DrawnOrder<'a> {
+    graph: &'a Graph,
+    levels: Vec<Vec<NodeId>>,
+    /// What happens to each object of each installation; those that stay as they are have no colour.
+    tones: BTreeMap<(usize, ObjectKey), Tone>,
+}
+
+impl<'a> DrawnOrder<'a> {
+    fn new(made: &'a MadePlan) -> Self {
+        let mut tones = BTreeMap::new();
+        for (part, planned) in made.plan.installations.iter().enumerate() {
+            for change in planned.plan.changes() {
+                if let Some((tone, _)) = change_tone(change.change()) {
+                    tones.insert((part, change.key), tone);
+                }
+            }
+        }
+        let graph = &made.plan.graph;
+        Self {
+            levels: graph.levels(),
+            graph,
+            tones,
+        }
+    }
+
+    /// Adds the drawing, unless nothing waits for anything.
+    fn add_to(&self, page: &mut HtmlPage) {
+        if self.levels.len() < 2 {
+            return;
+        }
+        page.part("Order");
+        page.text(
+            "An object waits for those that a line leads from. A dashed object stays as it is.",
+        );
+        let columns = self.levels.iter().map(|level| {
+            let boxes = level.iter().filter_map(|id| self.draw(*id));
+            boxes.collect()
+        });
+        let edges = self.graph.edges.iter();
+        page.drawing(&BoxDrawing {
+            columns: columns.collect(),
+            arrows: edges.map(|edge| (edge.from, edge.to)).collect(),
+        });
+    }
+
+    fn draw(&self, id: NodeId) -> Option<DrawnBox> {
+        Some(match self.graph.nodes.get(id)? {
+            GraphNode::Object { part, key } => DrawnBox {
+                id,
+                kind: key.kind.clone(),
+                name: key.name.clone(),
+                tone: self.tones.get(&(*part, key.clone())).copied(),
+            },
+            GraphNode::Gate { title } => DrawnBox {
+                id,
+                kind: "then".to_owned(),
+                name: title.clone(),
+                tone: Some(Tone::Plain),
+            },
+        })
+    }
+
+    /// Adds which object waits for which, and why.
+    fn add_table_to(&self, page: &mut HtmlPage) {
+        if self.levels.len() < 2 {
+            return;
+        }
+        let named = |node: &NodeId| self.graph.nodes.get(*node).map(GraphNode::to_string);
+        let waits = self.graph.edges.iter().filter_map(|edge| {
+            let cells = vec![
+                named(&edge.to)?,
+                named(&edge.from)?,
+                edge.reason.to_string(),
+            ];
+            let tone = Tone::Plain;
+            Some(HtmlRow { tone, cells })
+        });
+        page.folded_table(
+            "Why objects wait",
+            &["Object", "waits for", "because of"],
+            &waits.collect::<Vec<_>>(),
+        );
+    }
 }

@@ -2,27 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use common::text::shorten;
-
-use super::escape_html;
+use super::{Tone, escape_html};
 
 /// The most boxes that are drawn. A table lists the same objects.
 const MAX_BOXES: usize = 120;
-/// The most characters that a box shows.
-const MAX_CHARACTERS: usize = 34;
+/// The most characters of a line in a box: what fits between its sides in the font of the page.
+const MAX_CHARACTERS: usize = 30;
 const WIDTH: usize = 260;
-const HEIGHT: usize = 26;
+const HEIGHT: usize = 40;
 /// The distance from one box to the next.
-const ROW_DISTANCE: usize = 38;
-const COLUMN_DISTANCE: usize = 330;
+const ROW_DISTANCE: usize = 50;
+const COLUMN_DISTANCE: usize = 320;
 
 /// The boxes and arrows of a drawing.
 #[derive(Debug, Default)]
 pub struct BoxDrawing {
-    /// The boxes of each column: a number and a text.
-    pub columns: Vec<Vec<(usize, String)>>,
+    /// The boxes of each column.
+    pub columns: Vec<Vec<DrawnBox>>,
     /// The numbers of the boxes that each arrow connects.
     pub arrows: Vec<(usize, usize)>,
+}
+
+/// An object in a drawing.
+#[derive(Debug)]
+pub struct DrawnBox {
+    /// Its number.
+    pub id: usize,
+    /// The first line, in small letters.
+    pub kind: String,
+    /// The second line.
+    pub name: String,
+    /// The colour of its frame; `None` for an object that does not change, whose frame is dashed.
+    pub tone: Option<Tone>,
 }
 
 impl BoxDrawing {
@@ -35,17 +46,10 @@ impl BoxDrawing {
         let mut places = BTreeMap::new();
         let mut shapes = String::new();
         for (column, boxes) in self.columns.iter().enumerate() {
-            for (row, (id, text)) in boxes.iter().enumerate() {
+            for (row, drawn) in boxes.iter().enumerate() {
                 let (x, y) = (column * COLUMN_DISTANCE + 4, row * ROW_DISTANCE + 4);
-                places.insert(*id, (x, y + HEIGHT / 2));
-                let whole = escape_html(text);
-                let shown = escape_html(&shorten(text.clone(), MAX_CHARACTERS));
-                shapes.push_str(&format!(
-                    "<g><title>{whole}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"4\"/>\
-                     <text x=\"{}\" y=\"{}\">{shown}</text></g>\n",
-                    x + 8,
-                    y + 18
-                ));
+                places.insert(drawn.id, (x, y + HEIGHT / 2));
+                shapes.push_str(&drawn.svg(x, y));
             }
         }
         for (from, to) in &self.arrows {
@@ -66,26 +70,77 @@ impl BoxDrawing {
     }
 }
 
+impl DrawnBox {
+    fn svg(&self, x: usize, y: usize) -> String {
+        let class = self.tone.map_or(" same", Tone::class).trim_start();
+        let whole = escape_html(&format!("{} {}", self.kind, self.name));
+        let [kind, name] = [&self.kind, &self.name].map(|text| escape_html(&cut_middle(text)));
+        let x_text = x + 8;
+        format!(
+            "<g class=\"{class}\"><title>{whole}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"4\"/>\
+             <text class=\"kind\" x=\"{x_text}\" y=\"{}\">{kind}</text><text x=\"{x_text}\" y=\"{}\">{name}</text></g>\n",
+            y + 15,
+            y + 32,
+        )
+    }
+}
+
+/// Cuts a text to [`MAX_CHARACTERS`] in its middle: names of objects often begin alike and differ at the end.
+fn cut_middle(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= MAX_CHARACTERS {
+        return text.to_owned();
+    }
+    let head = MAX_CHARACTERS / 2 - 3;
+    let tail = MAX_CHARACTERS - 1 - head;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{start}…{end}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn drawn(id: usize, name: &str, tone: Option<Tone>) -> DrawnBox {
+        DrawnBox {
+            id,
+            kind: "Deployment".to_owned(),
+            name: name.to_owned(),
+            tone,
+        }
+    }
+
     #[test]
     fn boxes_and_arrows() {
-        let long = "a".repeat(MAX_CHARACTERS + 1);
+        let long = format!("{}-webhook", "a".repeat(MAX_CHARACTERS));
         let drawing = BoxDrawing {
-            columns: vec![vec![(0, "one".to_owned())], vec![(1, long.clone())]],
+            columns: vec![
+                vec![drawn(0, "one", Some(Tone::New))],
+                vec![drawn(1, &long, None)],
+            ],
             arrows: vec![(0, 1), (0, 7)],
         };
         let svg = drawing.svg();
         assert_eq!(svg.matches("<rect").count(), 2);
         assert_eq!(svg.matches("<path").count(), 1);
-        assert!(svg.contains(&format!("<title>{long}</title>")) && svg.contains('…'));
-        let many = (0..=MAX_BOXES).map(|id| (id, "x".to_owned())).collect();
+        assert!(svg.contains(&format!("<title>Deployment {long}</title>")));
+        assert!(svg.contains("…aaaaaaaaa-webhook</text>"), "{svg}");
+        assert_eq!(svg.matches("class=\"same\"").count(), 1);
+        let many = (0..=MAX_BOXES).map(|id| drawn(id, "x", None)).collect();
         let drawing = BoxDrawing {
             columns: vec![many],
             ..BoxDrawing::default()
         };
         assert_eq!(drawing.svg(), "");
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_end() {
+        let name = format!("{}-controller-manager", "x".repeat(40));
+        let shown = cut_middle(&name);
+        assert_eq!(shown.chars().count(), MAX_CHARACTERS);
+        assert!(shown.ends_with("controller-manager"), "{shown}");
+        assert_eq!(cut_middle("short"), "short");
     }
 }

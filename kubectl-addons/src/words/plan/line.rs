@@ -21,6 +21,7 @@ pub fn version_label(installed: &Installed) -> String {
     ForeignText::new(&label).into()
 }
 
+/// `1 object`, `2 objects`.
 pub fn count_objects(count: usize) -> String {
     if count == 1 {
         "1 object".to_owned()
@@ -30,7 +31,7 @@ pub fn count_objects(count: usize) -> String {
 }
 
 /// Adds a line for each object, or one with counts if there are more than [`MAX_LISTED_OBJECTS`].
-pub(super) fn add_each(
+pub fn add_each(
     text: &mut String,
     word: &str,
     keys: Vec<&ObjectKey>,
@@ -45,7 +46,8 @@ pub(super) fn add_each(
     }
 }
 
-pub(super) fn add_line(text: &mut String, word: &str, rest: &str) {
+/// Adds a line: a word in the first column, and the rest.
+pub fn add_line(text: &mut String, word: &str, rest: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "  {word:<9} {}", ForeignText::new(rest));
 }

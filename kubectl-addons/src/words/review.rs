@@ -1,0 +1,305 @@
+//! The changes of a plan as a reviewer reads them: a line for every decision, what may cost most first.
+//!
+//! - [`list_decisions`]: the lines. The confirmation, `diff`, the page and the text for a pull request show the same ones.
+//! - [`describe_object`]: the lines below one object, where objects are listed one by one.
+
+pub mod field;
+
+use addons_plan::InstallationPlan;
+use addons_plan::changes::{FieldChange, ObjectChange, ObjectDiff};
+use addons_plan::review::definition::{self, DefinitionChange};
+use addons_plan::review::rights::{self, Grant, RightsChange};
+use addons_plan::review::{ImageChange, MarkCount, Review, ReviewedObject, is_mark, is_workload};
+use addons_plan::summary;
+use common::text::list_first;
+use jiff::Timestamp;
+
+use super::plan::{MAX_LISTED_OBJECTS, count_objects};
+
+/// How many grants of one role, and fields of one object, a line names.
+const MAX_NAMED: usize = 4;
+/// How many objects that use an image are named.
+const MAX_USERS: usize = 2;
+/// How many changed fields of a definition are listed one by one; more are counted.
+const MAX_SCHEMA_FIELDS: usize = 5;
+
+/// A line of a review: `images    docker.io/web  1.0 → 1.1  (Deployment web)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What the line is about: `rights`, `images`, `restarts`, `changes`, `schemas` or `marks`.
+    pub word: &'static str,
+    /// The rest of the line.
+    pub text: String,
+}
+
+/// Lists what a plan changes, in the order in which to review it. New objects are not in it, except their rights and images.
+pub fn list_decisions(review: &Review, plan: &InstallationPlan) -> Vec<Decision> {
+    let line = |word| move |text| Decision { word, text };
+    let rights = review.rights.iter().map(describe_rights);
+    let images = list_images(&review.images);
+    let is_restarted = |object: &&ReviewedObject| object.restarts;
+    let (restarted, others): (Vec<_>, Vec<_>) = review.workloads.iter().partition(is_restarted);
+    let restarts = list_changed(restarted, |object| describe_restart(object, review));
+    let others = others.into_iter().chain(&review.configuration);
+    let changes = list_changed(others.collect(), |object| name_fields(&object.fields));
+    let schemas = list_schemas(&review.definitions, plan);
+    let marks = describe_marks(review.marks);
+    let lines = rights.map(line("rights"));
+    let lines = lines.chain(images.into_iter().map(line("images")));
+    let lines = lines.chain(restarts.into_iter().map(line("restarts")));
+    let lines = lines.chain(changes.into_iter().map(line("changes")));
+    let lines = lines.chain(schemas.into_iter().map(line("schemas")));
+    lines.chain(marks.into_iter().map(line("marks"))).collect()
+}
+
+fn describe_rights(rights: &RightsChange) -> String {
+    format!(
+        "{}  {}",
+        rights.key,
+        name_rights(rights, MAX_NAMED).join("; ")
+    )
+}
+
+/// Describes what a role or binding gains and loses: `gains get on secrets`.
+fn name_rights(rights: &RightsChange, most: usize) -> Vec<String> {
+    let grants = |word: &str, grants: &[Grant]| {
+        (!grants.is_empty()).then(|| format!("{word} {}", list_first(grants, most)))
+    };
+    let role = rights.role.as_deref().unwrap_or("its role");
+    let subjects = |word: &str, subjects: &[String]| {
+        let named = (!subjects.is_empty()).then(|| list_first(subjects, most));
+        named.map(|subjects| format!("{word} {subjects}"))
+    };
+    let lines = [
+        grants("gains", &rights.gained),
+        grants("loses", &rights.lost),
+        subjects(&format!("gives {role} to"), &rights.bound),
+        subjects(&format!("takes {role} from"), &rights.unbound),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+fn list_images(images: &[ImageChange]) -> Vec<String> {
+    let shown = images.iter().take(MAX_LISTED_OBJECTS).map(|image| {
+        let what = match (&image.old, &image.new) {
+            (Some(old), Some(new)) => match (split_image(old), split_image(new)) {
+                ((name, old), (same, new)) if name == same => format!("{name}  {old} → {new}"),
+                _ => format!("{old} → {new}"),
+            },
+            (None, Some(new)) => format!("+ {new}"),
+            (Some(old), None) => format!("- {old}"),
+            (None, None) => String::new(),
+        };
+        let users = image.objects.iter();
+        let users: Vec<String> = users
+            .map(|key| format!("{} {}", key.kind, key.name))
+            .collect();
+        format!("{what}  ({})", list_first(users, MAX_USERS))
+    });
+    let mut lines: Vec<String> = shown.collect();
+    if let Some(rest @ 1..) = images.len().checked_sub(MAX_LISTED_OBJECTS) {
+        lines.push(format!("and {rest} more"));
+    }
+    lines
+}
+
+/// Splits an image into its name and its tag or digest, which is `latest` if it has none.
+fn split_image(image: &str) -> (&str, &str) {
+    if let Some(parts) = image.split_once('@') {
+        return parts;
+    }
+    match image.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => (name, tag),
+        _ => (image, "latest"),
+    }
+}
+
+/// Lists changed objects, or counts them by kind if they are many.
+fn list_changed(
+    objects: Vec<&ReviewedObject>,
+    describe: impl Fn(&ReviewedObject) -> String,
+) -> Vec<String> {
+    if objects.len() > MAX_LISTED_OBJECTS {
+        let kinds = summary::kinds(objects.iter().map(|object| &object.key));
+        return vec![format!("{:<11} {kinds}", count_objects(objects.len()))];
+    }
+    let lines = objects.into_iter();
+    lines
+        .map(|object| match describe(object).as_str() {
+            "" => object.key.to_string(),
+            what => format!("{}  {what}", object.key),
+        })
+        .collect()
+}
+
+fn describe_restart(object: &ReviewedObject, review: &Review) -> String {
+    let has_image = |image: &ImageChange| image.objects.contains(&object.key);
+    match name_fields(&object.fields) {
+        fields if !fields.is_empty() => fields,
+        _ if review.images.iter().any(has_image) => "for its image".to_owned(),
+        _ => "for a label or checksum of its pods".to_owned(),
+    }
+}
+
+fn name_fields(fields: &[FieldChange]) -> String {
+    let named: Vec<String> = fields.iter().map(field::name_field).collect();
+    list_first(named, MAX_NAMED)
+}
+
+/// Describes each changed definition, or all together if they are many.
+fn list_schemas(definitions: &[DefinitionChange], plan: &InstallationPlan) -> Vec<String> {
+    let lines = |definition: &DefinitionChange| {
+        let what = describe_definition(definition, plan);
+        format!("{}  {what}", definition.key.name)
+    };
+    if definitions.len() <= MAX_NAMED {
+        return definitions.iter().map(lines).collect();
+    }
+    // What removes a version is never only counted.
+    let (alone, counted): (Vec<_>, Vec<_>) = definitions
+        .iter()
+        .partition(|definition| !definition.removed_versions.is_empty());
+    let mut together = DefinitionChange::default();
+    for definition in &counted {
+        together.add(definition);
+    }
+    let mut texts: Vec<String> = alone.into_iter().map(lines).collect();
+    if !counted.is_empty() {
+        let what = add_effect(together.describe(), &together, |_| {
+            plan.breakages.is_empty()
+        });
+        texts.push(format!("{} definitions  {what}", counted.len()));
+    }
+    texts
+}
+
+/// Describes the changes of one definition, and whether they break live objects.
+fn describe_definition(definition: &DefinitionChange, plan: &InstallationPlan) -> String {
+    add_effect(definition.describe(), definition, |definition| {
+        let mut breakages = plan.breakages.iter();
+        !breakages.any(|breakage| breakage.definition == definition.key)
+    })
+}
+
+fn add_effect(
+    what: String,
+    definition: &DefinitionChange,
+    is_harmless: impl Fn(&DefinitionChange) -> bool,
+) -> String {
+    match definition.removed + definition.narrowed > 0 && is_harmless(definition) {
+        true => format!("{what}; no live object is affected"),
+        false => what,
+    }
+}
+
+fn describe_marks(marks: MarkCount) -> Option<String> {
+    let fields = match marks.fields {
+        0 => return None,
+        1 => "1 label or annotation".to_owned(),
+        count => format!("{count} labels and annotations"),
+    };
+    let of = count_objects(marks.objects);
+    Some(format!(
+        "{fields} of {of}, which only name a version or a tool"
+    ))
+}
+
+/// Describes the changes of one object, a line for each, as a list below it. `full` leaves nothing out and shortens nothing. Empty if only
+/// marks change, which are counted.
+pub fn describe_object(
+    plan: &InstallationPlan,
+    change: &ObjectDiff,
+    full: bool,
+    now: Timestamp,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    let object = plan.step(&change.key).map(|step| step.object.as_ref());
+    let rights = RightsChange::new(change, object);
+    if let Some(rights) = &rights {
+        let most = if full { usize::MAX } else { MAX_NAMED };
+        lines.extend(name_rights(rights, most));
+    }
+    let is_hidden = |field: &&FieldChange| {
+        !full && is_mark(&field.path) || rights.is_some() && rights::is_right(&change.key, field)
+    };
+    let fields: Vec<&FieldChange> = change
+        .fields
+        .iter()
+        .filter(|field| !is_hidden(field))
+        .collect();
+    let is_definition = !full && definition::is_definition(&change.key);
+    let (descriptions, fields): (Vec<_>, Vec<_>) = fields
+        .into_iter()
+        .partition(|field| is_definition && is_description(field));
+    if is_definition && fields.len() > MAX_SCHEMA_FIELDS {
+        lines.extend(count_schema(plan, change, &fields));
+    } else {
+        let fields = fields.into_iter();
+        lines.extend(fields.flat_map(|field| field::format_field(field, full, now)));
+    }
+    match descriptions.len() {
+        0 => {}
+        1 => lines.push("1 description changed".to_owned()),
+        count => lines.push(format!("{count} descriptions changed")),
+    }
+    lines
+}
+
+fn count_schema(
+    plan: &InstallationPlan,
+    change: &ObjectDiff,
+    fields: &[&FieldChange],
+) -> Option<String> {
+    let harmless = plan.harmless.iter().find(|it| it.definition == change.key);
+    let counted = DefinitionChange::new(&change.key, fields, harmless)?;
+    Some(describe_definition(&counted, plan))
+}
+
+/// Lists the fields of objects that a changed definition adds, removes and alters, without descriptions: `+ v1: spec.steps[].delay`. Empty
+/// for objects of other kinds.
+pub fn list_schema_fields(change: &ObjectDiff) -> Vec<String> {
+    if !definition::is_definition(&change.key) {
+        return Vec::new();
+    }
+    let fields = change.fields.iter().filter_map(|field| {
+        let schema = definition::SchemaField::parse(&field.path)?;
+        let mark = match (&field.old, &field.new) {
+            (None, _) => '+',
+            (_, None) => '-',
+            _ => '~',
+        };
+        let definition::SchemaField {
+            version,
+            field,
+            keyword,
+        } = schema;
+        match keyword.as_deref() {
+            None => Some(format!("{mark} {version}: {field}")),
+            Some("description") => None,
+            Some(keyword) => Some(format!("{mark} {version}: {field} ({keyword})")),
+        }
+    });
+    fields.collect()
+}
+
+/// Whether a field of a definition only describes another one.
+fn is_description(field: &FieldChange) -> bool {
+    let schema = definition::SchemaField::parse(&field.path);
+    schema.is_some_and(|schema| schema.keyword.as_deref() == Some("description"))
+}
+
+/// The place of a change in a review: what is refused or recreated, then rights, workloads, configuration, definitions.
+pub fn review_rank(change: &ObjectDiff) -> (bool, bool, u8) {
+    let kind = match &change.key {
+        key if key.group == "rbac.authorization.k8s.io" => 0,
+        key if is_workload(key) => 1,
+        key if definition::is_definition(key) => 3,
+        _ => 2,
+    };
+    let change = change.change();
+    (
+        change != ObjectChange::Refused,
+        change != ObjectChange::Recreated,
+        kind,
+    )
+}
