@@ -23,6 +23,7 @@ pub mod plan;
 pub mod preflight;
 pub mod reconcile;
 pub mod render;
+pub mod review;
 pub mod rollback;
 pub mod schema;
 pub mod search;

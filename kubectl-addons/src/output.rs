@@ -4,6 +4,7 @@
 
 pub mod html;
 pub mod live;
+pub mod markdown;
 pub mod of_cluster;
 pub mod requests;
 pub mod style;

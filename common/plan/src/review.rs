@@ -3,6 +3,8 @@
 
 pub mod definition;
 pub mod rights;
+#[cfg(test)]
+mod tests;
 mod workload;
 
 pub use workload::is_workload;

@@ -44,7 +44,7 @@ const FORMATS: [(&str, &str); 7] = [
 const HTML: PageFormat = ("html", "a page for a browser", PagedFormat::Html);
 const MARKDOWN: PageFormat = (
     "markdown",
-    "a table for a pull request or an issue",
+    "text for a pull request or an issue",
     PagedFormat::Markdown,
 );
 const JSON_PATH: &str = "jsonpath=";
@@ -92,6 +92,14 @@ pub struct ReportOutput {
     /// Print tables without the header line
     #[arg(long)]
     pub no_headers: bool,
+}
+
+/// `-o` of a command that compares: it has no header line.
+#[derive(Args, Debug, Default, Clone, Copy)]
+pub struct ComparisonOutput {
+    /// Output format
+    #[arg(short = 'o', long = "output", value_parser = PagedParser(&[HTML, MARKDOWN]), default_value = "table")]
+    pub format: PagedFormat,
 }
 
 /// A format, or a page.

@@ -14,7 +14,7 @@ use super::fleet::{ClusterArgs, WaveArgs};
 use super::name::Candidates;
 use super::set::SetArgs;
 use super::values::{ValueChangeArgs, ValueEditArgs};
-use super::{Output, OutputFormat};
+use super::{ComparisonOutput, OutputFormat};
 
 /// Flags of `install`.
 #[derive(Args, Debug)]
@@ -194,7 +194,7 @@ pub struct DiffArgs {
     #[arg(long)]
     pub full: bool,
     #[command(flatten)]
-    pub output: Output,
+    pub output: ComparisonOutput,
     #[command(flatten)]
     pub clusters: ClusterArgs,
 }

@@ -20,7 +20,7 @@ pub struct PlanArgs {
     /// Add-ons to install and installations to upgrade; default: upgrade all installations
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addons: Vec<String>,
-    /// Output: text, json or yaml print the plan, html prints it as a page, dot or mermaid draw the order; anything else is the name of a plan file to write
+    /// Output: text, json or yaml print the plan, html and markdown print it as a page or for a pull request, dot or mermaid draw the order; anything else is the name of a plan file to write
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output, value_hint = clap::ValueHint::FilePath)]
     pub output: PlanOutput,
     /// Plan to uninstall these installations instead
@@ -96,6 +96,8 @@ pub enum PlanOutput {
     Print(OutputFormat),
     /// The plan as an HTML page.
     Html,
+    /// The plan for a pull request.
+    Markdown,
     /// A drawing of the order of the objects.
     Draw(DrawingLanguage),
     /// The plan file, written to a path.
@@ -120,11 +122,12 @@ fn plan_output(typed: &str) -> Result<PlanOutput, String> {
         "json" | "-" => Ok(PlanOutput::Print(OutputFormat::Json)),
         "yaml" => Ok(PlanOutput::Print(OutputFormat::Yaml)),
         "html" => Ok(PlanOutput::Html),
+        "markdown" => Ok(PlanOutput::Markdown),
         "dot" => Ok(PlanOutput::Draw(DrawingLanguage::Dot)),
         "mermaid" => Ok(PlanOutput::Draw(DrawingLanguage::Mermaid)),
         // Formats of other commands are not file names.
-        "table" | "wide" | "name" | "markdown" | "md" => Err(format!(
-            "{typed} is not a format of a plan; use text, json, yaml, html, dot, mermaid, or ./{typed} for a file of that name"
+        "table" | "wide" | "name" | "md" => Err(format!(
+            "{typed} is not a format of a plan; use text, json, yaml, html, markdown, dot, mermaid, or ./{typed} for a file of that name"
         )),
         page if page.ends_with(".html") => Err(format!(
             "a file is a plan for apply; for the page: -o html > {page}"
@@ -147,7 +150,7 @@ mod tests {
         for file in ["plan.json", "./dot", "out/json"] {
             assert_eq!(plan_output(file), Ok(PlanOutput::File(file.into())));
         }
-        for wrong in ["", "wide", "markdown", "md", "plan.html"] {
+        for wrong in ["", "wide", "md", "plan.html"] {
             assert!(plan_output(wrong).is_err(), "{wrong}");
         }
     }

@@ -19,11 +19,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::cli::OutputFormat;
+use crate::cli::format::PagedFormat;
 use crate::cli::operation::DiffArgs;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{choices, failure, output, partial};
 
+use super::review::{ShownPlan, markdown, page};
 use super::set::{self, SetPlace, TypedSet};
 use crate::words::hint;
 use crate::words::plan::{record, version_label};
@@ -85,6 +87,8 @@ struct DiffedObject<'a> {
 /// What an upgrade would change on a cluster.
 pub(crate) struct ClusterDiff {
     plan: Plan,
+    /// The Kubernetes version of the cluster, for a page.
+    kubernetes: String,
     /// The changes of each installation.
     changes: Vec<Vec<ObjectDiff>>,
     now: Timestamp,
@@ -144,6 +148,12 @@ pub(crate) async fn compare(session: &Session, args: &DiffArgs) -> Result<Cluste
     let changes = plans.map(|planned| planned.plan.changes()).collect();
     Ok(ClusterDiff {
         plan,
+        kubernetes: match args.output.format {
+            PagedFormat::Plain(_) => String::new(),
+            PagedFormat::Html | PagedFormat::Markdown => {
+                session.cluster().await?.kubernetes_version().await?
+            }
+        },
         changes,
         now: session.cluster().await?.now(),
         left_out: partial::report_failed(failed),
@@ -174,7 +184,19 @@ fn upgrade_intent(args: &DiffArgs) -> Result<Intent> {
 /// # Errors
 /// A value cannot be printed.
 pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], args: &DiffArgs) -> Result<()> {
-    let format = args.output.format;
+    let shown = found.iter().map(|(cluster, found)| found.shown(*cluster));
+    let format = match args.output.format {
+        PagedFormat::Plain(format) => format,
+        PagedFormat::Html => {
+            let page = page::render_page(&shown.collect::<Vec<_>>());
+            output::print_bytes(page.as_bytes());
+            return Ok(());
+        }
+        PagedFormat::Markdown => {
+            output::print_text(&markdown::render_markdown(&shown.collect::<Vec<_>>()));
+            return Ok(());
+        }
+    };
     let detail = match args.full || format == OutputFormat::Wide {
         true => Detail::Full,
         false => Detail::Screen,
@@ -221,6 +243,14 @@ pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], args: &DiffArgs) -> R
 }
 
 impl ClusterDiff {
+    fn shown<'a>(&'a self, cluster: Option<&'a str>) -> ShownPlan<'a> {
+        ShownPlan {
+            cluster,
+            kubernetes: &self.kubernetes,
+            plan: &self.plan,
+        }
+    }
+
     fn items<'a>(&'a self, cluster: Option<&'a str>) -> Vec<InstallationDiff<'a>> {
         let all = self.plan.installations.iter().zip(&self.changes);
         let all = all.map(|(planned, changes)| InstallationDiff {

@@ -1,7 +1,5 @@
 //! `plan [NAME[@VERSION]…] -o FILE`: shows what install, upgrade, uninstall and `apply -f` would do, for review and for `apply FILE`.
 
-pub(crate) mod page;
-
 use std::path::Path;
 
 use addons_operation::plan::{UninstallRequest, plan_uninstall};
@@ -12,6 +10,7 @@ use addons_plan::graph::draw;
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
+use super::review::{ShownPlan, markdown, page};
 use super::set::{self, TypedSet};
 use crate::cli::plan::{DrawingLanguage, PlanArgs, PlanOutput};
 use crate::exit::{Exit, UsageError};
@@ -26,6 +25,17 @@ pub(crate) struct MadePlan {
     pub(crate) file: PlanFile,
     /// The exit code of what the server refuses, and of what was left out.
     pub(crate) exit: Exit,
+}
+
+impl MadePlan {
+    /// Returns the plan for a page. `cluster`: its name, if there are several.
+    pub(crate) fn shown<'a>(&'a self, cluster: Option<&'a str>) -> ShownPlan<'a> {
+        ShownPlan {
+            cluster,
+            kubernetes: &self.file.cluster.version,
+            plan: &self.plan,
+        }
+    }
 }
 
 /// The result of writing a plan.
@@ -72,7 +82,12 @@ async fn write_one(session: &Session, args: &PlanArgs) -> Result<WrittenPlan> {
             output::note(made.text.trim_end());
             output::print_value(&file::write(&made.file)?.0, *format)?;
         }
-        PlanOutput::Html => output::print_bytes(page::render_page(&[(None, &made)]).as_bytes()),
+        PlanOutput::Html => {
+            output::print_bytes(page::render_page(&[made.shown(None)]).as_bytes());
+        }
+        PlanOutput::Markdown => {
+            output::print_text(&markdown::render_markdown(&[made.shown(None)]));
+        }
         PlanOutput::Draw(_) if made.plan.is_empty() => {
             output::note("nothing to draw: the plan is empty");
         }

@@ -10,6 +10,7 @@ use crate::cli::reading::{ListArgs, PreflightArgs, StatusArgs};
 use crate::commands::list::ListedInstallations;
 use crate::commands::plan::WrittenPlan;
 use crate::commands::preflight::report::PreflightReport;
+use crate::commands::review::{markdown, page};
 use crate::commands::{diff, list, plan, preflight, status};
 use crate::exit::{Exit, UsageError};
 use crate::failure;
@@ -115,9 +116,12 @@ async fn write_plans(fleet: &Fleet, args: &PlanArgs) -> Result<WrittenPlan> {
         .await;
     let mut exit = failed;
     let mut is_empty = true;
-    if args.output == PlanOutput::Html {
-        let plans = found.iter().map(|(name, made)| (Some(name.as_str()), made));
-        output::print_bytes(plan::page::render_page(&plans.collect::<Vec<_>>()).as_bytes());
+    let shown = found.iter().map(|(name, made)| made.shown(Some(name)));
+    let shown: Vec<_> = shown.collect();
+    match args.output {
+        PlanOutput::Html => output::print_bytes(page::render_page(&shown).as_bytes()),
+        PlanOutput::Markdown => output::print_text(&markdown::render_markdown(&shown)),
+        _ => {}
     }
     let mut clusters = Vec::new();
     for at in &fleet.members {
@@ -141,7 +145,7 @@ async fn write_plans(fleet: &Fleet, args: &PlanArgs) -> Result<WrittenPlan> {
     match &args.output {
         PlanOutput::Print(format) => output::print_value(&file::write(&plans)?.0, *format)?,
         PlanOutput::File(path) => plan::write_file(&plans, path)?,
-        PlanOutput::Text | PlanOutput::Html | PlanOutput::Draw(_) => {}
+        PlanOutput::Text | PlanOutput::Html | PlanOutput::Markdown | PlanOutput::Draw(_) => {}
     }
     Ok(WrittenPlan { exit, is_empty })
 }

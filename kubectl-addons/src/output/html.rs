@@ -236,9 +236,9 @@ mod tests {
         });
         let html = page.finish();
         let shown = "&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#39;\\u202e";
-        // Title, four headings and paragraphs, an item, two cells, a fold and its line, a folded table, and a box with its full text, whose
-        // name is cut in the middle.
-        assert_eq!(html.matches(shown).count(), 16, "{html}");
+        // Title, four headings and paragraphs, an item, two cells, a fold and its line, a folded table, and a box: its full
+        // text, kind and name.
+        assert_eq!(html.matches(shown).count(), 17, "{html}");
         assert!(!html.contains("<script") && !html.contains('\u{202e}'));
     }
 

@@ -303,3 +303,217 @@ pub fn review_rank(change: &ObjectDiff) -> (bool, bool, u8) {
         kind,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use addons_plan::crd_safety::HarmlessChanges;
+    use common::api::names::InstallationName;
+    use common::manifest::key::ObjectKey;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn key(kind: &str, name: &str) -> ObjectKey {
+        ObjectKey {
+            group: String::new(),
+            kind: kind.to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: name.to_owned(),
+        }
+    }
+
+    fn field(path: &str, old: Value, new: Value) -> FieldChange {
+        FieldChange {
+            path: path.to_owned(),
+            old: Some(old).filter(|value| !value.is_null()),
+            new: Some(new).filter(|value| !value.is_null()),
+            owners: Vec::new(),
+        }
+    }
+
+    fn plan() -> InstallationPlan {
+        let name = InstallationName {
+            namespace: "kubectl-addons".to_owned(),
+            name: "web".to_owned(),
+        };
+        InstallationPlan::nothing(name, "web")
+    }
+
+    fn lines(review: &Review, plan: &InstallationPlan) -> Vec<String> {
+        let lines = list_decisions(review, plan).into_iter();
+        lines
+            .map(|line| format!("{:<9}{}", line.word, line.text))
+            .collect()
+    }
+
+    fn definition(name: &str) -> DefinitionChange {
+        DefinitionChange {
+            key: ObjectKey {
+                group: "apiextensions.k8s.io".to_owned(),
+                kind: "CustomResourceDefinition".to_owned(),
+                namespace: None,
+                name: name.to_owned(),
+            },
+            added: 10,
+            narrowed: 2,
+            ..DefinitionChange::default()
+        }
+    }
+
+    #[test]
+    fn a_line_for_every_decision() {
+        let image = |old: Option<&str>, new: Option<&str>, names: &[&str]| ImageChange {
+            old: old.map(str::to_owned),
+            new: new.map(str::to_owned),
+            objects: names.iter().map(|name| key("Deployment", name)).collect(),
+        };
+        let object =
+            |kind: &str, name: &str, restarts: bool, fields: Vec<FieldChange>| ReviewedObject {
+                key: key(kind, name),
+                restarts,
+                fields,
+            };
+        let review = Review {
+            rights: vec![RightsChange {
+                key: key("Role", "web"),
+                gained: vec![Grant {
+                    verbs: vec!["get".to_owned()],
+                    resources: vec!["secrets".to_owned()],
+                    names: Vec::new(),
+                }],
+                lost: Vec::new(),
+                role: None,
+                bound: Vec::new(),
+                unbound: Vec::new(),
+            }],
+            images: vec![
+                image(
+                    Some("docker.io/web:1.0"),
+                    Some("docker.io/web:1.1"),
+                    &["a", "b", "c"],
+                ),
+                image(Some("web"), Some("other@sha256:12"), &["a"]),
+                image(None, Some("registry:5000/log"), &["a"]),
+            ],
+            workloads: vec![
+                object(
+                    "Deployment",
+                    "a",
+                    true,
+                    vec![field(
+                        "spec.strategy.type",
+                        json!("Recreate"),
+                        json!("RollingUpdate"),
+                    )],
+                ),
+                object("Deployment", "b", true, Vec::new()),
+                object("Deployment", "d", true, Vec::new()),
+                object(
+                    "Deployment",
+                    "e",
+                    false,
+                    vec![field("spec.replicas", json!(1), json!(2))],
+                ),
+            ],
+            configuration: vec![object(
+                "ConfigMap",
+                "a",
+                false,
+                vec![field("data.key", Value::Null, json!("x"))],
+            )],
+            definitions: vec![definition("things.example.test")],
+            marks: MarkCount {
+                fields: 3,
+                objects: 1,
+            },
+        };
+        assert_eq!(
+            lines(&review, &plan()),
+            [
+                "rights   shop/Role web  gains get on secrets",
+                "images   docker.io/web  1.0 → 1.1  (Deployment a, Deployment b and 1 more)",
+                "images   web → other@sha256:12  (Deployment a)",
+                "images   + registry:5000/log  (Deployment a)",
+                "restarts shop/Deployment a  strategy.type Recreate → RollingUpdate",
+                "restarts shop/Deployment b  for its image",
+                "restarts shop/Deployment d  for a label or checksum of its pods",
+                "changes  shop/Deployment e  replicas 1 → 2",
+                "changes  shop/ConfigMap a  + data.key",
+                "schemas  things.example.test  10 fields added, 2 narrowed; no live object is affected",
+                "marks    3 labels and annotations of 1 object, which only name a version or a tool",
+            ]
+        );
+    }
+
+    #[test]
+    fn many_objects_are_counted_except_what_loses_a_version() {
+        let mut removed = definition("old.example.test");
+        removed.removed_versions.push("v1alpha1".to_owned());
+        let mut definitions: Vec<_> = (0..MAX_NAMED).map(|i| definition(&i.to_string())).collect();
+        definitions.push(removed);
+        let configuration = (0..=MAX_LISTED_OBJECTS).map(|i| ReviewedObject {
+            key: key("ConfigMap", &i.to_string()),
+            restarts: false,
+            fields: Vec::new(),
+        });
+        let review = Review {
+            configuration: configuration.collect(),
+            definitions,
+            ..Review::default()
+        };
+        assert_eq!(
+            lines(&review, &plan()),
+            [
+                "changes  11 objects  ConfigMap ×11",
+                "schemas  old.example.test  v1alpha1 removed, 10 fields added, 2 narrowed; no live object is affected",
+                "schemas  4 definitions  40 fields added, 8 narrowed; no live object is affected",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_definition_with_many_fields_is_one_line() {
+        let definition = definition("things.example.test").key;
+        let schema = "spec.versions[v1].schema.openAPIV3Schema.properties.spec.properties";
+        let mut fields: Vec<FieldChange> = (0..=MAX_SCHEMA_FIELDS)
+            .map(|i| {
+                let path = format!("{schema}.f{i}");
+                field(&path, Value::Null, json!({"type": "string"}))
+            })
+            .collect();
+        fields.push(field(
+            &format!("{schema}.f0.description"),
+            json!("a"),
+            json!("b"),
+        ));
+        let change = |fields: Vec<FieldChange>| ObjectDiff {
+            key: definition.clone(),
+            action: addons_plan::Action::Update,
+            created: false,
+            fields,
+            recreated: None,
+            error: None,
+            remedy: None,
+            unjudged: None,
+        };
+        let mut plan = plan();
+        plan.harmless.push(HarmlessChanges {
+            definition: definition.clone(),
+            narrowed: vec!["a".to_owned()],
+            unjudged: Vec::new(),
+        });
+        let now = Timestamp::UNIX_EPOCH;
+        assert_eq!(
+            describe_object(&plan, &change(fields.clone()), false, now),
+            [
+                "6 fields added, 1 narrowed; no live object is affected",
+                "1 description changed"
+            ]
+        );
+        assert_eq!(
+            describe_object(&plan, &change(fields.clone()), true, now).len(),
+            7
+        );
+        assert_eq!(list_schema_fields(&change(fields))[0], "+ v1: spec.f0");
+    }
+}

@@ -4,8 +4,8 @@ use addons_advice::preflight::PreflightVerdict;
 use common::catalogue::select::ClusterVersions;
 
 use super::report::{PreflightReport, PreflightRow, RiskRow};
-use crate::output::escape_text;
 use crate::output::html::{self, HtmlPage, Tone};
+use crate::output::markdown::MarkdownPage;
 use crate::words::preflight as words;
 
 const HEADER: [&str; 5] = ["Verdict", "Name", "Version", "Why", "What to do"];
@@ -47,41 +47,19 @@ pub(super) fn render_html(report: &PreflightReport, to: &ClusterVersions) -> Str
 /// Renders the report as tables in Markdown, as GitHub and GitLab read them.
 pub(super) fn render_markdown(report: &PreflightReport, to: &ClusterVersions) -> String {
     let rows = &report.items;
-    let mut text = format!("## {}\n\n{}\n", title(to), format_summary(rows));
-    if !rows.is_empty() {
-        text.push_str(&markdown_table(&HEADER, rows.iter().map(row_cells)));
-    }
+    let mut page = MarkdownPage::new(&title(to));
+    page.text(&format_summary(rows));
+    page.table(&HEADER, rows.iter().map(row_cells));
     if !report.risks.is_empty() {
-        text.push_str(&format!("\n### {IN_THE_WAY}\n"));
-        text.push_str(&markdown_table(&RISKS, report.risks.iter().map(risk_cells)));
+        page.heading(IN_THE_WAY);
+        page.table(&RISKS, report.risks.iter().map(risk_cells));
     }
     let lines = report.lines();
     if !lines.is_empty() {
-        text.push_str(&format!("\n### {ORDER}\n\n"));
-        for line in &lines {
-            let mark = if is_numbered(line) { "" } else { "- " };
-            text.push_str(&format!("{mark}{}\n", escape_markdown(line)));
-        }
+        page.heading(ORDER);
+        page.list(&lines);
     }
-    text
-}
-
-/// Whether a line begins with a number, which already makes it a list item.
-fn is_numbered(line: &str) -> bool {
-    let number = line.split_once(". ").map(|(number, _)| number);
-    number.is_some_and(|number| {
-        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
-    })
-}
-
-fn markdown_table(header: &[&str; 5], rows: impl Iterator<Item = [String; 5]>) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let mut text = format!("\n{}", line(&header.map(str::to_owned)));
-    text.push_str(&line(&header.map(|_| "---".to_owned())));
-    for cells in rows {
-        text.push_str(&line(&cells.map(|cell| escape_markdown(&cell))));
-    }
-    text
+    page.finish()
 }
 
 fn risk_cells(row: &RiskRow) -> [String; 5] {
@@ -140,21 +118,6 @@ fn row_cells(row: &PreflightRow) -> [String; 5] {
 }
 
 /// Escapes text for a Markdown cell.
-fn escape_markdown(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in escape_text(text).chars() {
-        match c {
-            '\n' | '\t' => shown.push(' '),
-            '\\' | '|' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '~' | '#' => {
-                shown.push('\\');
-                shown.push(c);
-            }
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use addons_versions::tolerant;
@@ -220,15 +183,6 @@ mod tests {
         assert_eq!(render_markdown(&report, &to()), expected);
         let nothing = "## Preflight for Kubernetes 1.37.0\n\nNothing is installed.\n";
         assert_eq!(render_markdown(&PreflightReport::default(), &to()), nothing);
-    }
-
-    #[test]
-    fn a_numbered_line_is_an_item_by_its_number() {
-        assert!(is_numbered(
-            "1. before Kubernetes: kubectl addons upgrade web"
-        ));
-        assert!(!is_numbered("east: 1. upgrade Kubernetes to 1.37"));
-        assert!(!is_numbered("blocked: web. 1"));
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn cut_middle(text: &str) -> String {
     if length <= MAX_CHARACTERS {
         return text.to_owned();
     }
-    let head = MAX_CHARACTERS / 2 - 3;
+    let head = MAX_CHARACTERS / 3;
     let tail = MAX_CHARACTERS - 1 - head;
     let start: String = text.chars().take(head).collect();
     let end: String = text.chars().skip(length - tail).collect();
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(svg.matches("<rect").count(), 2);
         assert_eq!(svg.matches("<path").count(), 1);
         assert!(svg.contains(&format!("<title>Deployment {long}</title>")));
-        assert!(svg.contains("…aaaaaaaaa-webhook</text>"), "{svg}");
+        assert!(svg.contains("…aaaaaaaaaaa-webhook</text>"), "{svg}");
         assert_eq!(svg.matches("class=\"same\"").count(), 1);
         let many = (0..=MAX_BOXES).map(|id| drawn(id, "x", None)).collect();
         let drawing = BoxDrawing {

@@ -197,8 +197,8 @@ mod tests {
                 "(none) → x".to_owned(),
             ),
             (
-                field(Some(json!("")), Some(json!("a\nb")), Vec::new()),
-                r#""" → "a\nb""#.to_owned(),
+                field(Some(json!("")), Some(json!("a\tb")), Vec::new()),
+                r#""" → "a\tb""#.to_owned(),
             ),
             (
                 field(Some(json!("***")), Some(json!("***")), Vec::new()),

@@ -106,8 +106,8 @@ fn items_as_the_server_merges_them() {
         lines(&compare(&live, &wanted, "ours", false)),
         [
             "spec.spread[zone/DoNotSchedule].maxSkew 1 2 []",
-            r#"spec.whole[0] "a" "b" []"#,
-            r#"spec.whole[1] "b" - []"#,
+            // The first item is removed; the other one only moves.
+            r#"spec.whole[0] "a" - []"#,
             r#"spec.zones[a] "a" - []"#,
             r#"spec.zones[c] - "c" []"#,
         ]

@@ -1,7 +1,8 @@
-//! Renders a plan as a page for a pull request: what to decide on, the order as a drawing, and then object by object.
+//! Renders plans as a page: what to decide on, the order as a drawing, and then object by object.
 
 use std::collections::BTreeMap;
 
+use addons_operation::Plan;
 use addons_plan::InstallationPlan;
 use addons_plan::changes::{ObjectChange, ObjectDiff};
 use addons_plan::crd_safety::Breakage;
@@ -11,7 +12,7 @@ use addons_plan::summary;
 use common::manifest::key::ObjectKey;
 use jiff::Timestamp;
 
-use super::MadePlan;
+use super::{ShownPlan, TITLE};
 use crate::output::html::graph::{BoxDrawing, DrawnBox};
 use crate::output::html::{HtmlPage, HtmlRow, Tone};
 use crate::words::plan as words;
@@ -25,20 +26,16 @@ const MAX_BYTES: usize = 60_000;
 const MAX_CHARACTERS: usize = 400;
 
 /// Renders the page of one cluster, or of several by name.
-pub(crate) fn render_page(plans: &[(Option<&str>, &MadePlan)]) -> String {
-    let mut page = HtmlPage::new("Plan of add-ons");
-    for (name, made) in plans {
-        let facts = &made.file.cluster;
-        let at = name.map_or_else(String::new, |name| format!("Cluster {name}, "));
-        let version = &facts.version;
-        page.text(&format!("{at}Kubernetes {version}"));
-        add_cluster(&mut page, made);
+pub(crate) fn render_page(plans: &[ShownPlan<'_>]) -> String {
+    let mut page = HtmlPage::new(TITLE);
+    for shown in plans {
+        page.text(&shown.place());
+        add_cluster(&mut page, shown.plan);
     }
     page.finish()
 }
 
-fn add_cluster(page: &mut HtmlPage, made: &MadePlan) {
-    let plan = &made.plan;
+fn add_cluster(page: &mut HtmlPage, plan: &Plan) {
     if plan.is_empty() {
         page.text("There is nothing to do.");
         return;
@@ -53,7 +50,7 @@ fn add_cluster(page: &mut HtmlPage, made: &MadePlan) {
     let headlines: Vec<String> = words::describe_plans(plan)
         .map(|text| text.lines().next().unwrap_or_default().to_owned())
         .collect();
-    let order = DrawnOrder::new(made);
+    let order = DrawnOrder::new(plan);
     let mut room = MAX_BYTES;
     // The drawing is on the first screen, whether one summary comes before it or the headlines of many.
     let is_alone = headlines.len() == 1;
@@ -184,16 +181,16 @@ struct DrawnOrder<'a> {
 }
 
 impl<'a> DrawnOrder<'a> {
-    fn new(made: &'a MadePlan) -> Self {
+    fn new(plan: &'a Plan) -> Self {
         let mut tones = BTreeMap::new();
-        for (part, planned) in made.plan.installations.iter().enumerate() {
+        for (part, planned) in plan.installations.iter().enumerate() {
             for change in planned.plan.changes() {
                 if let Some((tone, _)) = change_tone(change.change()) {
                     tones.insert((part, change.key), tone);
                 }
             }
         }
-        let graph = &made.plan.graph;
+        let graph = &plan.graph;
         Self {
             levels: graph.levels(),
             graph,

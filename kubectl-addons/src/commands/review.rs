@@ -1,0 +1,31 @@
+//! Plans to hand on: a page for a browser, and text for a pull request.
+
+pub(crate) mod markdown;
+pub(crate) mod page;
+
+use addons_operation::Plan;
+
+/// The title of both.
+const TITLE: &str = "Plan of add-ons";
+
+/// The plan of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShownPlan<'a> {
+    /// The name of the cluster, if there are several.
+    pub(crate) cluster: Option<&'a str>,
+    /// Its Kubernetes version.
+    pub(crate) kubernetes: &'a str,
+    pub(crate) plan: &'a Plan,
+}
+
+impl ShownPlan<'_> {
+    /// `Cluster east, Kubernetes v1.34.1`.
+    fn place(&self) -> String {
+        let cluster = self.cluster.map(|name| format!("Cluster {name}, "));
+        format!(
+            "{}Kubernetes {}",
+            cluster.unwrap_or_default(),
+            self.kubernetes
+        )
+    }
+}
