@@ -7,6 +7,7 @@ mod lists;
 mod members;
 mod moved;
 mod previews;
+mod readers;
 mod sets;
 mod uninstalls;
 mod views;

@@ -5,6 +5,7 @@ mod chain;
 mod corpus;
 mod kyverno_like;
 mod play;
+mod review;
 mod seen;
 
 use std::sync::Arc;

@@ -46,14 +46,17 @@ fn read_all() -> Result<String> {
     let mut rows = BTreeMap::new();
     for release in RELEASES {
         for module in MODULES {
-            read(&download(module, release)?, &mut rows)?;
+            read(&go_module(module, release)?, &mut rows)?;
         }
     }
     table(&rows)
 }
 
 /// The folder of a Go module, fetched where it is not there yet.
-fn download(module: &str, release: &str) -> Result<PathBuf> {
+///
+/// # Errors
+/// Go that is missing or cannot download the module.
+pub fn go_module(module: &str, release: &str) -> Result<PathBuf> {
     let wanted = format!("{module}@{release}");
     let output = Command::new("go")
         .args(["mod", "download", "-json", &wanted])

@@ -2,6 +2,7 @@
 
 pub(super) mod fields;
 pub(super) mod former;
+mod overlay;
 
 use serde_json::Value;
 
@@ -34,4 +35,11 @@ pub(super) async fn changed_fields(
     let changes = fields::compare(live, &wanted, manager, step.target.key.is_secret());
     let sets = |change: &FieldChange| !step.policy.leaves_to_autoscaler(&change.path);
     changes.into_iter().filter(sets).collect()
+}
+
+/// Returns the fields of a manifest that the live object has not, without asking the server: its defaults are missing, and so are the fields
+/// that the manifest no longer has. Values of Secrets are masked.
+pub(super) fn manifest_fields(step: &Step, live: &Value, manager: &str) -> Vec<FieldChange> {
+    let wanted = overlay::apply(live, &step.object);
+    fields::compare(live, &wanted, manager, step.target.key.is_secret())
 }

@@ -287,6 +287,7 @@ impl EngineError {
     pub fn cause(&self) -> FailureCause {
         match self {
             Self::Denied { .. } => FailureCause::Denied,
+            Self::Forbidden { .. } => FailureCause::Forbidden,
             Self::Locked { .. }
             | Self::Stale { .. }
             | Self::Record(_)
@@ -296,7 +297,6 @@ impl EngineError {
             Self::Unreachable { .. }
             | Self::Unauthorized { .. }
             | Self::NotKubernetes { .. }
-            | Self::Forbidden { .. }
             | Self::NotInitialised
             | Self::Impersonating
             | Self::Immutable { .. }

@@ -310,7 +310,16 @@ impl PlanCheck<'_> {
         let live = live.as_ref();
         let answer = match self.run.apply(&without_autoscaler(step), live).await {
             Ok(answer) => answer.object,
-            Err(error) => return self.refusal_verdicts(step, live, error).await,
+            Err(error) => {
+                let is_forbidden = matches!(error, EngineError::Forbidden { .. });
+                let mut verdicts = self.refusal_verdicts(step, live, error).await?;
+                if let Some(live) = live.filter(|_| is_forbidden) {
+                    // For commands that only show a plan: see `InstallationPlan::leave_rights_unchecked`.
+                    let fields = diff::manifest_fields(step, live, &self.run.manager);
+                    verdicts.push(WriteVerdict::Changes(fields));
+                }
+                return Ok(verdicts);
+            }
         };
         let mut migrations = self.plan.migrations();
         let migration = migrations.find(|migration| migration.definition == *key);

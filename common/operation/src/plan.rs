@@ -44,6 +44,13 @@ impl Plan {
         plans.flat_map(|planned| planned.plan.changes()).collect()
     }
 
+    /// Makes the writes for which the user lacks rights unchecked ones, for commands that only show the plan.
+    pub fn leave_rights_unchecked(&mut self) {
+        for planned in &mut self.installations {
+            planned.plan.leave_rights_unchecked();
+        }
+    }
+
     /// Returns the plan as a plan file, with its changes for review.
     ///
     /// # Errors

@@ -156,6 +156,7 @@ impl InstallationPlan {
         if let Some(unjudged) = unjudged.find(|unjudged| unjudged.key == *key) {
             return ObjectDiff {
                 unjudged: Some(unjudged.why.clone()),
+                fields: self.changed_fields.get(key).cloned().unwrap_or_default(),
                 ..change
             };
         }

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::changes::RefusalRemedy;
+use super::immutable::UnjudgedWrite;
 use super::{InstallationPlan, Verb};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
@@ -28,6 +29,8 @@ pub struct RefusedWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureCause {
+    /// The user lacks a right: exit 1.
+    Forbidden,
     /// Anything else: exit 1.
     Other,
     /// A field or the object belongs to another owner: exit 4.
@@ -69,6 +72,9 @@ impl RefusalError {
     }
 }
 
+/// Why the server did not check a write of a plan that its reader may not carry out.
+pub const NOT_ALLOWED: &str = "which you may not change";
+
 impl fmt::Display for RefusedWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.key, self.message)
@@ -80,6 +86,18 @@ impl InstallationPlan {
     #[must_use]
     pub fn refusal(&self, key: &ObjectKey) -> Option<&RefusedWrite> {
         self.refused.iter().find(|refusal| refusal.key == *key)
+    }
+
+    /// Makes the writes for which the user lacks rights unchecked ones. For commands that only show a plan: whoever carries it out may have
+    /// other rights. The changed fields are then those of the manifest, without the defaults of the server.
+    pub fn leave_rights_unchecked(&mut self) {
+        let is_forbidden = |refusal: &mut RefusedWrite| refusal.cause == FailureCause::Forbidden;
+        let forbidden = self.refused.extract_if(.., is_forbidden);
+        self.unjudged.extend(forbidden.map(|refusal| UnjudgedWrite {
+            key: refusal.key,
+            why: NOT_ALLOWED.to_owned(),
+            is_created_by_command: false,
+        }));
     }
 }
 

@@ -30,7 +30,7 @@ use super::set::{self, SetPlace, TypedSet};
 use crate::words::hint;
 use crate::words::plan::{record, version_label};
 use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, VersionedName};
-use text::Detail;
+use text::DiffExtent;
 
 /// What an upgrade would change in an installation, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
@@ -143,7 +143,8 @@ pub(crate) async fn compare(session: &Session, args: &DiffArgs) -> Result<Cluste
         ..Choices::default()
     };
     let plan = partial::plan_partially(&resolver, resolution, &choices, is_named).await;
-    let (plan, failed) = plan.map_err(|error| set::within(place.clone(), error))?;
+    let (mut plan, failed) = plan.map_err(|error| set::within(place.clone(), error))?;
+    plan.leave_rights_unchecked();
     let plans = plan.installations.iter();
     let changes = plans.map(|planned| planned.plan.changes()).collect();
     Ok(ClusterDiff {
@@ -197,9 +198,9 @@ pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], args: &DiffArgs) -> R
             return Ok(());
         }
     };
-    let detail = match args.full || format == OutputFormat::Wide {
-        true => Detail::Full,
-        false => Detail::Screen,
+    let extent = match args.full || format == OutputFormat::Wide {
+        true => DiffExtent::Full,
+        false => DiffExtent::Screen,
     };
     let items: Vec<(InstallationDiff<'_>, Timestamp)> = found
         .iter()
@@ -220,7 +221,7 @@ pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], args: &DiffArgs) -> R
                 if item.is_edited_only() {
                     edited.insert(item.restore_command(set));
                 }
-                output::print_painted(&text::render_diff(item, items.len() > 1, detail, *now));
+                output::print_painted(&text::render_diff(item, items.len() > 1, extent, *now));
             }
             for command in edited {
                 let what = "edited or deleted by other clients; an upgrade to the same version does not restore it";
@@ -281,7 +282,7 @@ pub fn describe_changes(
     text::render_diff(
         &InstallationDiff::new(plan, changes),
         is_one_of_several,
-        Detail::Screen,
+        DiffExtent::Screen,
         now,
     )
 }

@@ -65,7 +65,7 @@ fn name_rights(rights: &RightsChange, most: usize) -> Vec<String> {
     let grants = |word: &str, grants: &[Grant]| {
         (!grants.is_empty()).then(|| format!("{word} {}", list_first(grants, most)))
     };
-    let role = rights.role.as_deref().unwrap_or("its role");
+    let role = rights.bound_role.as_deref().unwrap_or("its role");
     let subjects = |word: &str, subjects: &[String]| {
         let named = (!subjects.is_empty()).then(|| list_first(subjects, most));
         named.map(|subjects| format!("{word} {subjects}"))
@@ -271,9 +271,9 @@ pub fn list_schema_fields(change: &ObjectDiff) -> Vec<String> {
         let definition::SchemaField {
             version,
             field,
-            keyword,
+            schema_keyword,
         } = schema;
-        match keyword.as_deref() {
+        match schema_keyword.as_deref() {
             None => Some(format!("{mark} {version}: {field}")),
             Some("description") => None,
             Some(keyword) => Some(format!("{mark} {version}: {field} ({keyword})")),
@@ -285,7 +285,7 @@ pub fn list_schema_fields(change: &ObjectDiff) -> Vec<String> {
 /// Whether a field of a definition only describes another one.
 fn is_description(field: &FieldChange) -> bool {
     let schema = definition::SchemaField::parse(&field.path);
-    schema.is_some_and(|schema| schema.keyword.as_deref() == Some("description"))
+    schema.is_some_and(|schema| schema.schema_keyword.as_deref() == Some("description"))
 }
 
 /// The place of a change in a review: what is refused or recreated, then rights, workloads, configuration, definitions.
@@ -382,7 +382,7 @@ mod tests {
                     names: Vec::new(),
                 }],
                 lost: Vec::new(),
-                role: None,
+                bound_role: None,
                 bound: Vec::new(),
                 unbound: Vec::new(),
             }],

@@ -50,7 +50,7 @@ async fn fields_with_their_owners_and_the_counts() -> Result<()> {
     let shown = stage.run(&format!("{line} -o json")).await?.ended(1)?;
     let items: Value = serde_json::from_str(&shown.stdout)?;
     let item = &items["items"][0];
-    let counts = json!({"changed": 1, "added": 1, "pruned": 3, "released": 0, "retained": 0, "unchanged": 5, "recreated": 0, "refused": 0});
+    let counts = json!({"changed": 1, "relabelled": 0, "added": 1, "pruned": 3, "released": 0, "retained": 0, "unchanged": 5, "recreated": 0, "refused": 0});
     ensure!(item["summary"] == counts, "{item:#}");
     let objects = item["objects"].as_array().context("no objects")?;
     let kept = objects

@@ -13,6 +13,8 @@ use common::values::mask::MASK;
 
 use lists::{MergeKind, detect_merge, items_by_key};
 
+pub(super) use lists::items_by_guessed_keys;
+
 /// Metadata that the server maintains by itself.
 const NOISE: &[&str] = &[
     "managedFields",

@@ -133,7 +133,7 @@ impl OperationError {
                 let reason = match cause {
                     FailureCause::Denied => "Denied",
                     FailureCause::Conflict => "Conflict",
-                    FailureCause::Other => "Refused",
+                    FailureCause::Forbidden | FailureCause::Other => "Refused",
                 };
                 ErrorKind::new(cause.into(), reason)
             }
@@ -218,7 +218,7 @@ impl From<FailureCause> for Category {
         match cause {
             FailureCause::Denied => Self::Denied,
             FailureCause::Conflict => Self::Conflict,
-            FailureCause::Other => Self::Failed,
+            FailureCause::Forbidden | FailureCause::Other => Self::Failed,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::conflicts::Policy;
 use crate::crd_safety::Breakage;
 use crate::facts::{LiveFact, PlanFacts, RecordFacts};
 use crate::migration::Migration;
-use crate::{Action, InstallationPlan, Step, Target};
+use crate::{Action, InstallationPlan, Step, Target, refusal};
 use common::api::installation::Installed;
 use common::manifest::key::ObjectKey;
 
@@ -138,9 +138,16 @@ pub fn moved_changes(then: &PlanFile, now: &[ObjectDiff]) -> Vec<Difference> {
     };
     let (then, now) = (by_object(&then.changes), by_object(now));
     let objects: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).collect();
+    // The writer of the file could not ask the server; that the object and its manifest are the same is checked apart from this.
+    let may_not_change =
+        |change: &ObjectDiff| change.unjudged.as_deref() == Some(refusal::NOT_ALLOWED);
+    let is_unasked = |key: &ObjectKey| {
+        let mut changes = then.get(key).into_iter().flatten();
+        changes.any(may_not_change)
+    };
     let moved = objects
         .into_iter()
-        .filter(|key| then.get(*key) != now.get(*key));
+        .filter(|key| then.get(*key) != now.get(*key) && !is_unasked(key));
     moved
         .map(|key| Difference::new(key, "other changes would be made than the plan shows"))
         .collect()

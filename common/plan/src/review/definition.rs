@@ -49,7 +49,7 @@ pub struct SchemaField {
     /// The path of the field in an object.
     pub field: String,
     /// What changes of it, such as `maximum`; `None` for the field as a whole.
-    pub keyword: Option<String>,
+    pub schema_keyword: Option<String>,
 }
 
 /// Whether the key is that of a CustomResourceDefinition.
@@ -78,13 +78,16 @@ impl DefinitionChange {
         let mut other = BTreeSet::new();
         for field in fields {
             match SchemaField::parse(&field.path) {
-                Some(SchemaField { keyword: None, .. }) => match (&field.old, &field.new) {
+                Some(SchemaField {
+                    schema_keyword: None,
+                    ..
+                }) => match (&field.old, &field.new) {
                     (None, Some(schema)) => change.added += count_fields(schema),
                     (Some(schema), None) => change.removed += count_fields(schema),
                     _ => change.altered += 1,
                 },
                 Some(SchemaField {
-                    keyword: Some(keyword),
+                    schema_keyword: Some(keyword),
                     ..
                 }) if keyword == "description" => {
                     change.descriptions += 1;
@@ -210,7 +213,7 @@ impl SchemaField {
         Some(Self {
             version: version.to_owned(),
             field,
-            keyword,
+            schema_keyword: keyword,
         })
     }
 }

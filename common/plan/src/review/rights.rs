@@ -41,7 +41,7 @@ pub struct RightsChange {
     pub lost: Vec<Grant>,
     /// The role that a binding gives: `ClusterRole admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
+    pub bound_role: Option<String>,
     /// Subjects that get the role: `ServiceAccount shop/web`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bound: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Grant {
 /// One verb on one resource, possibly only for one name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Right {
-    verb: String,
+    rbac_verb: String,
     /// The API group; `None` for paths that are no resources.
     group: Option<String>,
     resource: String,
@@ -85,7 +85,7 @@ impl RightsChange {
             key: key.clone(),
             gained: Vec::new(),
             lost: Vec::new(),
-            role: role_name(object),
+            bound_role: role_name(object),
             bound: Vec::new(),
             unbound: Vec::new(),
         };
@@ -94,7 +94,7 @@ impl RightsChange {
             let object = object?;
             rights.gained = group_rights(read_rights(object.get("rules"))?);
             rights.gained.retain(Grant::is_powerful);
-            if rights.role.as_deref() == Some(UNLIMITED_ROLE) {
+            if rights.bound_role.as_deref() == Some(UNLIMITED_ROLE) {
                 rights.bound = read_subjects(object.get("subjects"));
             }
         }
@@ -169,7 +169,7 @@ fn read_rights(rules: Option<&Value>) -> Option<BTreeSet<Right>> {
         }
         for verb in texts(rule, "verbs") {
             let paths = texts(rule, "nonResourceURLs").map(|path| Right {
-                verb: verb.to_owned(),
+                rbac_verb: verb.to_owned(),
                 group: None,
                 resource: path.to_owned(),
                 name: None,
@@ -178,7 +178,7 @@ fn read_rights(rules: Option<&Value>) -> Option<BTreeSet<Right>> {
             for group in texts(rule, "apiGroups") {
                 for resource in texts(rule, "resources") {
                     rights.extend(names.iter().map(|name| Right {
-                        verb: verb.to_owned(),
+                        rbac_verb: verb.to_owned(),
                         group: Some(group.to_owned()),
                         resource: resource.to_owned(),
                         name: name.map(str::to_owned),
@@ -205,7 +205,7 @@ fn uncovered(these: &BTreeSet<Right>, others: &BTreeSet<Right>) -> BTreeSet<Righ
 impl Right {
     /// Whether it may include other rights than itself.
     fn is_wide(&self) -> bool {
-        self.verb == "*"
+        self.rbac_verb == "*"
             || self.group.as_deref() == Some("*")
             || self.resource.contains('*')
             || self.name.is_none()
@@ -231,7 +231,7 @@ impl Right {
             (None, None) => true,
             _ => false,
         };
-        any_or_same(&self.verb, &other.verb)
+        any_or_same(&self.rbac_verb, &other.rbac_verb)
             && in_group
             && in_resource
             && (self.name.is_none() || self.name == other.name)
@@ -254,13 +254,13 @@ fn group_rights(rights: BTreeSet<Right>) -> Vec<Grant> {
         match right.name {
             Some(name) => {
                 names
-                    .entry((resource, right.verb))
+                    .entry((resource, right.rbac_verb))
                     .or_default()
                     .insert(name);
             }
             None => {
                 let verbs = by_resource.entry((resource, BTreeSet::new())).or_default();
-                verbs.insert(right.verb);
+                verbs.insert(right.rbac_verb);
             }
         }
     }

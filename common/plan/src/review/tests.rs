@@ -162,7 +162,7 @@ fn subjects_that_get_and_lose_a_role() {
     let [change] = review.rights.as_slice() else {
         panic!("{:?}", review.rights);
     };
-    assert_eq!(change.role.as_deref(), Some("ClusterRole admin"));
+    assert_eq!(change.bound_role.as_deref(), Some("ClusterRole admin"));
     assert_eq!(change.bound, ["ServiceAccount shop/c"]);
     assert_eq!(change.unbound, ["ServiceAccount shop/a"]);
 }
@@ -394,7 +394,7 @@ fn fields_of_schemas() {
             (
                 field.version.as_str(),
                 field.field.as_str(),
-                field.keyword.as_deref(),
+                field.schema_keyword.as_deref(),
             )
         });
         assert_eq!(found, expected, "{path}");

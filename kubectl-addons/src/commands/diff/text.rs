@@ -18,7 +18,7 @@ const MAX_LINES: usize = 40;
 
 /// How much of a comparison is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum DiffExtent {
     /// What fits on a screen.
     Screen,
     /// Every field in full.
@@ -29,18 +29,18 @@ pub(crate) enum Detail {
 pub(super) fn render_diff(
     item: &InstallationDiff<'_>,
     is_one_of_several: bool,
-    detail: Detail,
+    extent: DiffExtent,
     now: Timestamp,
 ) -> String {
-    let mut text = list_objects(item, detail, now);
-    let is_short = detail == Detail::Full || text.lines().count() <= MAX_LINES;
+    let mut text = list_objects(item, extent, now);
+    let is_short = extent == DiffExtent::Full || text.lines().count() <= MAX_LINES;
     if !is_short {
         text = list_losses(item);
     }
     // Fields and objects are already listed, except those that only name a version.
     let decisions = list_decisions(&item.review, item.plan).into_iter();
     for line in decisions.filter(|line| !is_short || line.word == "marks") {
-        if detail == Detail::Screen {
+        if extent == DiffExtent::Screen {
             add_line(&mut text, line.word, &line.text);
         }
     }
@@ -57,13 +57,13 @@ pub(super) fn render_diff(
 }
 
 /// Lists the objects in the order in which to review them, with their fields.
-fn list_objects(item: &InstallationDiff<'_>, detail: Detail, now: Timestamp) -> String {
+fn list_objects(item: &InstallationDiff<'_>, extent: DiffExtent, now: Timestamp) -> String {
     let mut text = String::new();
     if let Some(namespace) = item.create_namespace {
         text.push_str(&format!("+ Namespace {namespace}\n"));
     }
     for object in sort_for_review(&item.objects) {
-        let lines = describe_object(item.plan, object.diff, detail == Detail::Full, now);
+        let lines = describe_object(item.plan, object.diff, extent == DiffExtent::Full, now);
         let is_hidden = match object.change {
             ObjectChange::Unchanged => true,
             ObjectChange::Changed => lines.is_empty() && object.diff.unjudged.is_none(),

@@ -58,6 +58,19 @@ pub(super) fn guessed_keys() -> impl Iterator<Item = Vec<String>> {
         .map(|keys| keys.iter().map(|key| (*key).to_owned()).collect())
 }
 
+/// Returns the items of both lists by the first keys that are unique in each; `None` if there are no such keys.
+pub(in crate::diff) fn items_by_guessed_keys<'a>(
+    live: &'a [Value],
+    wanted: &'a [Value],
+) -> Option<[BTreeMap<String, &'a Value>; 2]> {
+    guessed_keys().find_map(|identity| {
+        Some([
+            items_by_key(live, &identity)?,
+            items_by_key(wanted, &identity)?,
+        ])
+    })
+}
+
 /// Pairs the items of two lists that nothing identifies: each with the index that its change is shown at, equal ones left out. An inserted
 /// item moves the others, but does not change them.
 pub(super) fn align<'a>(
