@@ -14,7 +14,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto
 h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
 table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 1rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.2rem 0.8rem 0.2rem 0; border-bottom: 1px solid var(--line); }
-td, li, p { overflow-wrap: anywhere; }
+td, li, p { overflow-wrap: anywhere; } td:first-child { overflow-wrap: break-word; }
 td, svg text { font-family: ui-monospace, monospace; font-size: 13px; }
 .good td:first-child { color: var(--good); }
 .bad td:first-child { color: var(--bad); }
@@ -109,17 +109,21 @@ impl HtmlPage {
         self.body.push_str("</ul>\n");
     }
 
-    /// Adds a table, unless it has no rows.
+    /// Adds a table, unless it has no rows. It may have no header.
     pub fn table(&mut self, header: &[&str], rows: &[HtmlRow]) {
         if rows.is_empty() {
             return;
         }
-        self.body.push_str("<table>\n<thead><tr>");
-        for cell in header {
-            self.body
-                .push_str(&format!("<th scope=\"col\">{}</th>", escape_html(cell)));
+        self.body.push_str("<table>\n");
+        if !header.is_empty() {
+            self.body.push_str("<thead><tr>");
+            for cell in header {
+                self.body
+                    .push_str(&format!("<th scope=\"col\">{}</th>", escape_html(cell)));
+            }
+            self.body.push_str("</tr></thead>\n");
         }
-        self.body.push_str("</tr></thead>\n<tbody>\n");
+        self.body.push_str("<tbody>\n");
         for row in rows {
             self.body.push_str(&match row.tone.class() {
                 "" => "<tr>".to_owned(),

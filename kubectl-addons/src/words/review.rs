@@ -11,7 +11,7 @@ use addons_plan::review::definition::{self, DefinitionChange};
 use addons_plan::review::rights::{self, Grant, RightsChange};
 use addons_plan::review::{ImageChange, MarkCount, Review, ReviewedObject, is_mark, is_workload};
 use addons_plan::summary;
-use common::text::list_first;
+use common::text::{and_more, list_first};
 use jiff::Timestamp;
 
 use super::plan::{MAX_LISTED_OBJECTS, count_objects};
@@ -35,7 +35,10 @@ pub struct Decision {
 /// Lists what a plan changes, in the order in which to review it. New objects are not in it, except their rights and images.
 pub fn list_decisions(review: &Review, plan: &InstallationPlan) -> Vec<Decision> {
     let line = |word| move |text| Decision { word, text };
-    let rights = review.rights.iter().map(describe_rights);
+    let rights = review.rights.iter().flat_map(|rights| {
+        let lines = name_rights(rights, MAX_NAMED).into_iter();
+        lines.map(|line| format!("{}  {line}", rights.key))
+    });
     let images = list_images(&review.images);
     let is_restarted = |object: &&ReviewedObject| object.restarts;
     let (restarted, others): (Vec<_>, Vec<_>) = review.workloads.iter().partition(is_restarted);
@@ -52,18 +55,12 @@ pub fn list_decisions(review: &Review, plan: &InstallationPlan) -> Vec<Decision>
     lines.chain(marks.into_iter().map(line("marks"))).collect()
 }
 
-fn describe_rights(rights: &RightsChange) -> String {
-    format!(
-        "{}  {}",
-        rights.key,
-        name_rights(rights, MAX_NAMED).join("; ")
-    )
-}
-
 /// Describes what a role or binding gains and loses: `gains get on secrets`.
 fn name_rights(rights: &RightsChange, most: usize) -> Vec<String> {
     let grants = |word: &str, grants: &[Grant]| {
-        (!grants.is_empty()).then(|| format!("{word} {}", list_first(grants, most)))
+        let named: Vec<String> = grants.iter().take(most).map(Grant::to_string).collect();
+        let more = and_more(grants.len().saturating_sub(most));
+        (!grants.is_empty()).then(|| format!("{word} {}{more}", named.join("; ")))
     };
     let role = rights.bound_role.as_deref().unwrap_or("its role");
     let subjects = |word: &str, subjects: &[String]| {

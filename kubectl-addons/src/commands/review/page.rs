@@ -85,7 +85,7 @@ fn add_summary(page: &mut HtmlPage, plan: &InstallationPlan, changes: &[ObjectDi
         tone: Tone::Plain,
         cells: vec![word.to_owned(), text],
     });
-    page.table(&["", "What"], &rows.collect::<Vec<_>>());
+    page.table(&[], &rows.collect::<Vec<_>>());
 }
 
 /// Lists what stands in the way, and what the reader should know.
