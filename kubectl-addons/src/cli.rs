@@ -13,6 +13,7 @@ pub(crate) mod name;
 mod named;
 pub mod operation;
 pub mod plan;
+pub mod publish;
 pub mod reading;
 pub mod render;
 pub mod schema;

@@ -14,6 +14,7 @@ pub mod form;
 pub mod hint;
 pub mod plan;
 pub mod preflight;
+pub mod publishing;
 pub mod reconcile;
 pub mod review;
 pub mod typed;

@@ -196,7 +196,8 @@ fn is_plain_http(source: &Source) -> bool {
     docker.or(helm).unwrap_or_default()
 }
 
-fn to_folder(addon: &str, files: &Package) -> Result<Package, AirgapError> {
+/// Returns the files as a folder, which an artifact contains.
+pub(super) fn to_folder(addon: &str, files: &Package) -> Result<Package, AirgapError> {
     let files: Vec<PackagedFile> = files.files().to_vec();
     Package::from_folder(files).map_err(|source| AirgapError::Package {
         addon: addon.to_owned(),

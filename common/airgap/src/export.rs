@@ -17,9 +17,10 @@ use super::contents::{AddonContents, ImageToCopy, SiteSource, image_to_copy, rea
 use super::{AirgapError, AirgapProgress, ReportAirgapProgress, copy};
 use addons_operation::context::Context;
 
-/// Media types of the artifacts in an archive.
-const PACKAGE_TYPE: &str = "application/vnd.kubectl-addons.package.v1";
-const CATALOGUE_TYPE: &str = "application/vnd.kubectl-addons.catalogue.v1";
+/// Media type of an artifact with the files of an add-on.
+pub(super) const PACKAGE_TYPE: &str = "application/vnd.kubectl-addons.package.v1";
+/// Media type of an artifact with a catalogue.
+pub(super) const CATALOGUE_TYPE: &str = "application/vnd.kubectl-addons.catalogue.v1";
 
 /// What an archive is to contain.
 #[derive(Clone, Copy, Debug)]

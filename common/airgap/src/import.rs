@@ -1,20 +1,15 @@
 //! Imports an archive into the registry of a site.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::site;
-use addons_sources::SourceAccess;
-use addons_sources::layout::{LayoutArchive, StoredManifest};
+use addons_sources::layout::LayoutArchive;
 use addons_sources::location;
-use addons_sources::registry::push::PushOutcome;
-use addons_sources::registry::{RegistryClient, reference};
-use common::image::{Image, is_of_this_machine};
-use common::oci::manifest::{Descriptor, INDEX};
-use common::oci::{CATALOGUE_FILE, referrers};
+use common::oci::CATALOGUE_FILE;
+use common::oci::manifest::Descriptor;
 use common::registry::Registry;
 
-use super::meter::CopyMeter;
+use super::push::{ArchivePush, PushCounts};
 use super::{AirgapError, AirgapProgress, ReportAirgapProgress};
 use addons_operation::context::Context;
 
@@ -57,126 +52,19 @@ pub async fn import(
         None => Vec::new(),
     };
     let reach = ctx.reach_of_opened();
-    let mut import = ArchiveImport {
-        archive: &archive,
-        access: ctx.access(&reach),
-        report,
-        repository_of_blob: BTreeMap::new(),
-        done: Imported::default(),
-    };
+    let mut push = ArchivePush::new(&archive, ctx.access(&reach), report);
     for target in &targets {
-        let name = target.image.to_string();
-        report(AirgapProgress::Copying { name: name.clone() });
-        let before = import.done.clone();
-        import.push(&target.image, &target.named.descriptor).await?;
-        import.done.images += 1;
-        report(AirgapProgress::Copied {
-            name,
-            blobs: import.done.sent - before.sent,
-            bytes: import.done.bytes - before.bytes,
-            there: import.done.there - before.there,
-        });
+        push.push(&target.image, &target.named.descriptor).await?;
     }
+    let PushCounts { sent, bytes, there } = push.counts();
     Ok(Imported {
+        images: targets.len(),
+        sent,
+        bytes,
+        there,
         catalogue: catalogue.map(|target| target.image.to_string()),
         addons,
-        ..import.done
     })
-}
-
-struct ArchiveImport<'a> {
-    archive: &'a LayoutArchive,
-    access: SourceAccess<'a>,
-    report: ReportAirgapProgress<'a>,
-    /// A repository that has the blob, by digest.
-    repository_of_blob: BTreeMap<String, String>,
-    done: Imported,
-}
-
-impl ArchiveImport<'_> {
-    async fn push(&mut self, image: &Image, root: &Descriptor) -> Result<(), AirgapError> {
-        let reference = reference(&image.to_string())?;
-        let plain = is_of_this_machine(&image.host);
-        let mut remote = RegistryClient::open(&reference, plain, &self.access)?;
-        remote.request_push();
-        let archive = self.archive;
-        for digest in archive.tree(&root.digest) {
-            // One at a time, because an index may list many large ones.
-            let stored = archive.read_manifest(digest)?;
-            let digest = &stored.descriptor.digest;
-            let is_root = *digest == root.digest;
-            let tag = image.tag.as_deref().filter(|_| is_root);
-            let name = tag.unwrap_or(digest);
-            self.push_blobs(&mut remote, image, &stored).await?;
-            let former = remote.find_digest(name).await?;
-            if former.as_ref() != Some(digest) {
-                let media_type = &stored.manifest.media_type;
-                let bytes = &stored.bytes;
-                remote.push_manifest(name, media_type, bytes).await?;
-                if let Some(former) = former {
-                    let name = image.to_string();
-                    (self.report)(AirgapProgress::Moved { name, former });
-                }
-            }
-            push_referrers_list(&mut remote, &stored).await?;
-        }
-        Ok(())
-    }
-
-    async fn push_blobs(
-        &mut self,
-        remote: &mut RegistryClient<'_>,
-        image: &Image,
-        stored: &StoredManifest,
-    ) -> Result<(), AirgapError> {
-        let name = image.to_string();
-        for blob in &stored.manifest.blobs {
-            let mut meter = CopyMeter::new(self.report, &name, blob.size);
-            let beside = self
-                .repository_of_blob
-                .get(&blob.digest)
-                .map(String::as_str);
-            let beside = beside.filter(|beside| *beside != image.repository);
-            let bytes = self.archive.blob(&blob.digest)?;
-            let sent = |done| meter.report_progress(done);
-            let pushed = remote.push_blob(&blob.digest, blob.size, beside, bytes, sent);
-            if pushed.await? == PushOutcome::Sent {
-                self.done.sent += 1;
-                self.done.bytes += blob.size;
-            } else {
-                self.done.there += 1;
-            }
-            let repository = image.repository.clone();
-            self.repository_of_blob
-                .insert(blob.digest.clone(), repository);
-        }
-        Ok(())
-    }
-}
-
-/// Adds a referrer to the list under the tag of its subject, unless the registry keeps such a list itself.
-async fn push_referrers_list(
-    remote: &mut RegistryClient<'_>,
-    stored: &StoredManifest,
-) -> Result<(), AirgapError> {
-    let Some(subject) = &stored.manifest.subject else {
-        return Ok(());
-    };
-    if remote.lists_referrers(subject).await? {
-        return Ok(());
-    }
-    let tag = referrers::referrers_tag(subject);
-    let list = remote.find_manifest_bytes(&tag).await?;
-    let list = list.as_ref().map(|(_, bytes)| bytes.as_slice());
-    let longer = referrers::add_referrer(list, &stored.descriptor, &stored.manifest);
-    let longer = longer.map_err(|source| AirgapError::Manifest {
-        name: tag.clone(),
-        source,
-    })?;
-    if let Some(bytes) = longer {
-        remote.push_manifest(&tag, INDEX, &bytes).await?;
-    }
-    Ok(())
 }
 
 /// Returns the names of the add-ons that the catalogue of an archive lists.
@@ -201,6 +89,7 @@ mod tests {
     use addons_render::package::{Package, PackagedFile};
     use addons_sources::layout::PartialArchive;
     use addons_sources::scratch::Scratch;
+    use common::image::Image;
     use common::oci::layout::NamedManifest;
     use futures::FutureExt as _;
 

@@ -1,18 +1,24 @@
 //! Add-ons for sites without internet access: `export` collects everything they need in one archive, and `import` pushes it to the registry
-//! of the site.
+//! of the site. `publish` pushes a catalogue and its packages to a registry in the same way.
 
 mod contents;
 mod copy;
 pub mod export;
 pub mod import;
 mod meter;
+pub mod publish;
+mod push;
 pub mod site;
+
+use std::io;
 
 use crate::site::NameError;
 use addons_render::package::PackageError;
 use addons_sources::layout::LayoutArchiveError;
 use addons_sources::registry::RegistryAccessError;
 use addons_sources::registry::push::PushError;
+use addons_sources::signature::SignerError;
+use addons_sources::signature::signing::SigningKeyError;
 use common::image::ImageError;
 use common::oci::manifest::{MAX_MANIFESTS, OciManifestError};
 
@@ -55,6 +61,8 @@ pub enum AirgapProgress {
         /// The digest of the former content, which stays in the registry until its garbage collection.
         former: String,
     },
+    /// The catalogue requires signatures, and the published packages have none.
+    NotSigned,
     /// A warning for the user.
     Warning(String),
 }
@@ -140,6 +148,39 @@ pub enum AirgapError {
     /// An image has no valid name at the site, or its name is taken by another one.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// The temporary folder for the archive cannot be created.
+    #[error("the folder for temporary files")]
+    Scratch {
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The key cannot sign.
+    #[error(transparent)]
+    Key(#[from] SigningKeyError),
+    /// The key, or the signature policy of the catalogue, names no usable signer.
+    #[error("spec.signature")]
+    Signer(#[from] SignerError),
+    /// The signature policy of the catalogue does not accept the key.
+    #[error(
+        "spec.signature accepts {accepted}, and the key that signs is {own}; nothing was pushed"
+    )]
+    OtherSigner {
+        /// The accepted signer.
+        accepted: String,
+        /// The signer with the key.
+        own: String,
+    },
+    /// The private registry of the catalogue replaces the registry that it is published to.
+    #[error(
+        "spec.registry reads every image from {registry}, and so not from {target}; nothing was pushed"
+    )]
+    OtherRegistry {
+        /// The name of the catalogue in the registry.
+        target: String,
+        /// The private registry.
+        registry: String,
+    },
 }
 
 impl From<OperationError> for AirgapError {

@@ -60,6 +60,8 @@ pub struct ChartDescription {
     pub description: Option<String>,
     /// `home`, if it is a web page.
     pub home: Option<String>,
+    /// `icon`, if it is on the web.
+    pub icon: Option<String>,
 }
 
 /// A dependency of a chart.
@@ -384,13 +386,16 @@ fn read_description(about: &Map<String, Value>) -> ChartDescription {
         words.join(" ").chars().take(MAX_DESCRIPTION).collect()
     };
     let description = text("description").map(folded);
-    let home = text("home").filter(|home| {
-        let is_web = home.starts_with("https://") || home.starts_with("http://");
-        is_web && !home.contains(|c: char| c.is_whitespace() || c.is_control())
-    });
+    let url = |name: &str| {
+        let is_web = |url: &&str| url.starts_with("https://") || url.starts_with("http://");
+        let is_line = |url: &&str| !url.contains(|c: char| c.is_whitespace() || c.is_control());
+        let url = text(name).filter(is_web).filter(is_line);
+        url.map(str::to_owned)
+    };
     ChartDescription {
         description: description.filter(|text: &String| !text.is_empty()),
-        home: home.map(str::to_owned),
+        home: url("home"),
+        icon: url("icon"),
     }
 }
 

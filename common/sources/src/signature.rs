@@ -1,4 +1,4 @@
-//! Verifies cosign signatures of content in registries locally, without requests to a log or an authority.
+//! Makes cosign signatures of content in registries, and verifies them locally, without requests to a log or an authority.
 //!
 //! A signature is for a digest, so it is valid in every registry to which the content was copied. It is a
 //! Sigstore bundle that refers to the manifest or, for signers with a key only, a layer under the older tag
@@ -7,6 +7,7 @@
 
 mod evidence;
 mod signer;
+pub mod signing;
 
 use common::api::catalogue::{Source, SourceKind};
 use common::api::installation::Signature;

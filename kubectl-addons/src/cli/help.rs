@@ -20,6 +20,8 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ("Print a catalogue in a form that can be added again", "kubectl addons catalogue show platform -o yaml"),
     ("Remove a catalogue; installations from it stay", "kubectl addons catalogue remove platform"),
     ("Update every catalogue from the location that it came from", "kubectl addons catalogue sync"),
+    ("Push the catalogue of this folder, and its packages, to a registry", "kubectl addons catalogue publish oci://registry.example/team/platform"),
+    ("Show what would be pushed", "kubectl addons catalogue publish oci://registry.example/team/platform catalogue.yaml --dry-run"),
     ("Push the catalogues to the clusters of two contexts", "kubectl addons catalogue push --to-context east,west"),
     ("Show the entries of all catalogues, and duplicates among them", "kubectl addons catalogue view"),
     ("Check a catalogue before it is added", "kubectl addons catalogue validate catalogue.yaml"),

@@ -6,6 +6,7 @@ use common::catalogue::author::Typed;
 use common::image::Image;
 
 use super::CliCommand;
+use super::reading::CatalogueCommand;
 use super::set::SetArgs;
 use super::values::ValueEditArgs;
 
@@ -27,6 +28,7 @@ impl CliCommand {
                 images.extend(names.filter_map(|name| name.strip_prefix("oci://")));
                 args.site.registry.clone()
             }
+            Self::Catalogue(CatalogueCommand::Publish(args)) => Some(args.target.host.clone()),
             Self::Import(args) => Some(args.registry.to_string()),
             Self::Export(args) => {
                 images.extend(args.images.iter().map(String::as_str));
@@ -116,6 +118,10 @@ mod tests {
                 "oci://r.example",
             ),
             ("x import a.tar --registry m.example", "oci://m.example"),
+            (
+                "x catalogue publish oci://r.example:5000/c",
+                "oci://r.example:5000",
+            ),
         ] {
             assert_eq!(named(line), expected, "{line}");
         }

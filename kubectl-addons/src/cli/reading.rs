@@ -46,6 +46,8 @@ pub enum CatalogueCommand {
     Remove(CatalogueRemoveArgs),
     /// Update catalogues from the location that they came from
     Sync(CatalogueSyncArgs),
+    /// Push a catalogue, and the charts, folders and manifests of this machine that it lists, to a registry
+    Publish(super::publish::CataloguePublishArgs),
     /// Merge the catalogues, and push them to other clusters
     Push(CataloguePushArgs),
     /// Show the entries of all catalogues, and duplicates among them
@@ -57,7 +59,7 @@ pub enum CatalogueCommand {
 /// Flags of `catalogue add`.
 #[derive(Args, Debug)]
 pub struct CatalogueAddArgs {
-    /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
+    /// AddonCatalogue manifests or kops indexes: files, file://, http(s):// or oci:// URLs
     #[arg(required = true, value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<Typed>,
     /// Name of the catalogue (one location with one catalogue only); default: the one in the file
@@ -142,7 +144,7 @@ pub struct CatalogueViewArgs {
 /// Flags of `catalogue validate`.
 #[derive(Args, Debug)]
 pub struct CatalogueValidateArgs {
-    /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
+    /// AddonCatalogue manifests or kops indexes: files, file://, http(s):// or oci:// URLs
     #[arg(required = true, value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<Typed>,
     /// Also read sources on servers, not only in the catalogue and on this machine

@@ -4,6 +4,7 @@ mod add;
 mod create;
 mod list;
 mod objects;
+mod publish;
 mod push;
 mod remove;
 mod show;
@@ -27,6 +28,7 @@ pub async fn run(session: &Session, verb: &CatalogueCommand) -> Result<Exit> {
         CatalogueCommand::List(args) => list::run(session, args).await,
         CatalogueCommand::Show(args) => show::run(session, args).await,
         CatalogueCommand::Remove(args) => remove::run(session, args).await,
+        CatalogueCommand::Publish(args) => publish::run(session, args).await,
         CatalogueCommand::Push(args) => push::run(session, args).await,
         CatalogueCommand::Sync(args) => sync::run(session, args).await,
         CatalogueCommand::View(args) => show::view(session, args).await,

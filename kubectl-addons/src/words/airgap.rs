@@ -30,6 +30,9 @@ pub fn describe_progress(progress: &AirgapProgress) -> String {
             format_count(*blobs, "blob"),
             format_mebibytes(*bytes)
         ),
+        AirgapProgress::NotSigned => "warning: the catalogue requires signatures (spec.signature): publish it with --sign-key, or sign \
+             each package in the registry, before add-ons are installed from it"
+            .to_owned(),
         AirgapProgress::Warning(warning) => format!("warning: {warning}"),
     }
 }
@@ -87,13 +90,14 @@ pub fn install_command(registry: &Registry, imported: &Imported) -> Option<Strin
     ))
 }
 
-fn format_count(count: usize, noun: &str) -> String {
+/// `1 blob`, `2 blobs`.
+pub(super) fn format_count(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
 /// Formats a number of bytes as MiB.
-fn format_mebibytes(bytes: u64) -> String {
+pub(super) fn format_mebibytes(bytes: u64) -> String {
     let tenths = bytes.saturating_mul(10) >> 20;
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }

@@ -58,6 +58,7 @@ pub fn hint_lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
             .or_else(|| cause.downcast_ref().map(source::storable_hints))
             .or_else(|| cause.downcast_ref().map(source::url_hints))
             .or_else(|| cause.downcast_ref().map(source::helm_hints))
+            .or_else(|| cause.downcast_ref().map(source::signing_key_hints))
             .or_else(|| cause.downcast_ref().map(airgap_hints))
             .or_else(|| cause.downcast_ref().map(distribution::distribution_hints))
     });
@@ -368,6 +369,13 @@ fn airgap_hints(error: &AirgapError) -> Vec<String> {
         AirgapError::Registry(error)
         | AirgapError::Push(PushError::Registry(error))
         | AirgapError::Layout(LayoutArchiveError::Registry(error)) => source::registry_hints(error),
+        AirgapError::Key(error) => source::signing_key_hints(error),
+        AirgapError::OtherSigner { .. } => {
+            fix_line("sign with the private key of spec.signature.key, or change that")
+        }
+        AirgapError::OtherRegistry { registry, .. } => fix_line(&format!(
+            "publish below oci://{registry}, or remove spec.registry"
+        )),
         _ => Vec::new(),
     }
 }

@@ -18,6 +18,7 @@ use super::{
     BLOBS, HashingReader, INDEX_FILE, LAYOUT_FILE, LayoutArchiveError, MAX_BLOB, file_error, hex,
 };
 use crate::registry::Blob;
+use crate::signature::signing::BUNDLE_TYPE;
 
 /// The file in the folder that is locked to prevent a second export to the same archive.
 const LOCK: &str = "lock";
@@ -104,10 +105,33 @@ impl PartialArchive {
         files: &Package,
     ) -> Result<Descriptor, LayoutArchiveError> {
         let layer = tgz(files).map_err(file_error(kind))?;
+        self.put_artifact(kind, (LAYER, &layer), None)
+    }
+
+    /// Adds a Sigstore bundle that signs `subject`, and returns the descriptor of its manifest.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn put_signature(
+        &mut self,
+        subject: &Descriptor,
+        bundle: &str,
+    ) -> Result<Descriptor, LayoutArchiveError> {
+        let layer = (BUNDLE_TYPE, bundle.as_bytes());
+        self.put_artifact(BUNDLE_TYPE, layer, Some(subject))
+    }
+
+    /// Adds an artifact with one layer of this media type and these bytes.
+    fn put_artifact(
+        &mut self,
+        kind: &str,
+        (layer_type, layer): (&str, &[u8]),
+        subject: Option<&Descriptor>,
+    ) -> Result<Descriptor, LayoutArchiveError> {
         let mut described = BTreeMap::new();
         for (part, media_type, bytes) in [
             ("config", NO_CONFIG, b"{}".as_slice()),
-            ("layer", LAYER, layer.as_slice()),
+            ("layer", layer_type, layer),
         ] {
             let descriptor = Descriptor {
                 media_type: media_type.to_owned(),
@@ -116,13 +140,16 @@ impl PartialArchive {
             };
             described.insert(part, descriptor);
         }
-        let manifest = json!({
+        let mut manifest = json!({
             "schemaVersion": 2,
             "mediaType": IMAGE,
             "artifactType": kind,
             "config": described.get("config"),
             "layers": [described.get("layer")],
         });
+        if let (Some(subject), Some(fields)) = (subject, manifest.as_object_mut()) {
+            fields.insert("subject".to_owned(), json!(subject));
+        }
         let bytes = manifest.to_string().into_bytes();
         Ok(Descriptor {
             media_type: IMAGE.to_owned(),

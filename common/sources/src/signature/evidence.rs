@@ -12,9 +12,9 @@ use common::entrance;
 use super::signer::{PublicKey, TrustedSigner};
 
 /// The type of the payload of signatures and attestations in bundles.
-const IN_TOTO: &str = "application/vnd.in-toto+json";
+pub(super) const IN_TOTO: &str = "application/vnd.in-toto+json";
 /// The predicate type with which cosign attests a signature and nothing else.
-const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
+pub(super) const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
 /// The type of the payload of the older tag.
 const IMAGE_SIGNATURE: &str = "cosign container image signature";
 

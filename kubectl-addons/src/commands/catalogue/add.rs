@@ -4,10 +4,11 @@ use addons_admission::validate;
 use addons_engine::catalogues::{self, CatalogueWrite};
 use addons_engine::{EngineError, local};
 use addons_operation::catalogue::find_named;
-use anyhow::{Result, bail};
-use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
+use anyhow::{Context as _, Result, bail};
+use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueFrom, UrlSource};
 use common::api::names;
 use common::catalogue::author::Typed;
+use common::catalogue::relative;
 
 use super::objects;
 use crate::cli::reading::CatalogueAddArgs;
@@ -188,11 +189,40 @@ fn name_object(
     }
     // Other clients cannot read a file on this machine.
     if object.spec.from.is_none() && !location.starts_with("file:") {
-        object.spec.from = Some(CatalogueFrom::from_url(&location));
+        let from = CatalogueFrom::from_location(&location);
+        if from.docker.is_some() {
+            resolve_in_artifact(&mut object.spec, &from, &location)?;
+        }
+        object.spec.from = Some(from);
     }
     object.metadata.name = Some(name);
     object.metadata.namespace = Some(session.global().system_namespace.clone());
     Ok(object)
+}
+
+/// Turns manifests that lie beside the catalogue in an artifact into sources of their own, because a cluster resolves no location in a
+/// registry.
+fn resolve_in_artifact(
+    spec: &mut AddonCatalogueSpec,
+    from: &CatalogueFrom,
+    location: &str,
+) -> Result<()> {
+    if spec.base_url.as_deref() == Some(location) {
+        spec.base_url = None;
+    }
+    if let Some((_, digest)) = location.rsplit_once('@') {
+        relative::resolve(spec, from, digest).with_context(|| location.to_owned())?;
+        return Ok(());
+    }
+    let mut versions = spec.addons.iter().flat_map(|addon| &addon.versions);
+    let is_relative = |url: &UrlSource| spec.base_url.is_none() && !url.manifest.contains("://");
+    match versions.any(|version| version.source.url.as_ref().is_some_and(is_relative)) {
+        false => Ok(()),
+        true => Err(UsageError(format!(
+            "{location}: its manifests lie beside it in the artifact, and a tag may move; add it by digest: oci://HOST/NAME@sha256:DIGEST"
+        ))
+        .into()),
+    }
 }
 
 async fn write(session: &Session, object: &AddonCatalogue) -> Result<CatalogueWrite> {

@@ -127,7 +127,7 @@ fn problem_row<'a>(severity: Severity, mistake: &'a CatalogueMistake) -> Problem
 }
 
 /// Prints the problems of a file. `hints` is the advice for the last warning.
-fn print_problems(file: &ValidatedFile, hints: &[String]) {
+pub(super) fn print_problems(file: &ValidatedFile, hints: &[String]) {
     for warning in &file.warnings {
         output::note(&format!("warning: {}", format_mistake(warning)));
     }

@@ -14,6 +14,7 @@ use addons_sources::location::CatalogueError;
 use addons_sources::reach::OwnPlace;
 use addons_sources::registry::RegistryAccessError;
 use addons_sources::registry::chart::RegistryChartError;
+use addons_sources::signature::signing::SigningKeyError;
 use addons_sources::url::UrlError;
 use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use common::catalogue::merged;
@@ -83,11 +84,25 @@ pub fn storable_hints(error: &NotStorable) -> Vec<String> {
         NotStorable::Local { file, .. } | NotStorable::TooLarge { file, .. } => {
             let file = shell_word(file);
             vec![
-                "fix:    put its packages on a server or in a registry, and name their URLs"
-                    .to_owned(),
+                format!("fix:    kubectl addons catalogue publish oci://HOST/NAME {file}"),
                 format!("fix:    kubectl addons install NAME --channel {file}, without adding it"),
             ]
         }
+    }
+}
+
+/// Advice for a file that is not a key to sign with.
+pub(super) fn signing_key_hints(error: &SigningKeyError) -> Vec<String> {
+    match error {
+        SigningKeyError::Encrypted => fix_line(
+            "leave out --sign-key, and sign what was pushed: cosign sign --key FILE HOST/NAME@sha256:DIGEST",
+        ),
+        SigningKeyError::Format => {
+            fix_line("openssl pkcs8 -topk8 -nocrypt -in FILE, if it is a key in another format")
+        }
+        SigningKeyError::Kind { .. } => fix_line(
+            "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out FILE, for a new key",
+        ),
     }
 }
 

@@ -30,10 +30,10 @@ fn list_below(folder: &Path, depth: usize) -> Option<Vec<String>> {
     for name in child_names(folder)? {
         let path = folder.join(&name);
         if !path.is_dir() {
-            // Other files are a README or a license.
+            // Other files are a README, a license or the like.
             if archive::is_archive(&name) {
                 found.push(name);
-            } else if is_manifest_file(&name) {
+            } else if is_manifest_file(&name) && has_objects(&path) {
                 return None;
             }
         } else if path.join("Chart.yaml").is_file() || is_version(&name) {
@@ -44,6 +44,14 @@ fn list_below(folder: &Path, depth: usize) -> Option<Vec<String>> {
         }
     }
     Some(found)
+}
+
+/// Whether a file may have objects other than catalogues. The catalogue of the packages is often written into their folder.
+fn has_objects(path: &Path) -> bool {
+    // A file that cannot be read is reported when the package is.
+    fs::read_to_string(path).map_or(true, |text| {
+        text.contains("apiVersion") && !text.contains("AddonCatalogue")
+    })
 }
 
 fn is_package(folder: &Path) -> bool {
@@ -78,7 +86,15 @@ mod tests {
         for file in files {
             let path = folder.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
+            let text = match *file {
+                "sources.json" => r#"[{"kind": "chart"}]"#,
+                "catalogue.yaml" => {
+                    "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonCatalogue\n"
+                }
+                "empty.yaml" => "",
+                _ => "apiVersion: v1\n",
+            };
+            fs::write(path, text).unwrap();
         }
         list_packages(folder.path())
     }
@@ -101,6 +117,15 @@ mod tests {
             (
                 &["web-1.0.0.tgz", "web-1.1.0.tgz"],
                 &["web-1.0.0.tgz", "web-1.1.0.tgz"],
+            ),
+            (
+                &[
+                    "web/Chart.yaml",
+                    "sources.json",
+                    "catalogue.yaml",
+                    "empty.yaml",
+                ],
+                &["web"],
             ),
         ] {
             let expected = expected.iter().map(|it| (*it).to_owned()).collect();

@@ -90,10 +90,12 @@ pub fn catalogue_text(catalogue: &str, versions: &[Scaffold]) -> String {
     text
 }
 
-/// Writes what a chart says about itself. A catalogue has no field for its home page, so that is a comment.
+/// Writes what a chart says about itself. A catalogue has no fields for its home page and its icon, so these are comments.
 fn write_description(text: &mut String, about: &ChartDescription) {
-    if let Some(home) = &about.home {
-        text.push_str(&format!("    # {home}\n"));
+    for (name, url) in [("home", &about.home), ("icon", &about.icon)] {
+        if let Some(url) = url {
+            text.push_str(&format!("    # {name}: {url}\n"));
+        }
     }
     if let Some(description) = &about.description {
         text.push_str(&format!("    description: {}\n", quoted(description)));
@@ -209,6 +211,7 @@ metadata: {name: b, labels: {app.kubernetes.io/name: shipper}}
             about: ChartDescription {
                 description: Some("Serves: # pages".to_owned()),
                 home: Some("https://h/".to_owned()),
+                icon: Some("https://h/icon.svg".to_owned()),
             },
             version: AddonVersion {
                 version: version.to_owned(),
