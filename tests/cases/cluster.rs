@@ -33,6 +33,7 @@ mod ordering;
 mod plans;
 mod policy;
 mod preflight;
+mod publish;
 mod reach;
 mod reconcile;
 mod releases;

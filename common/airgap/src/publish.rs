@@ -345,6 +345,7 @@ impl TargetRegistry<'_> {
         let reference = reference(&artifact.image.to_string())?;
         let plain_http = is_of_this_machine(&reference.host);
         let mut client = RegistryClient::open(&reference, plain_http, &self.access)?;
+        client.request_push();
         let tag = artifact.image.tag.as_deref().unwrap_or_default();
         let found = client.find_digest(tag).await?;
         Ok(found.as_ref() == Some(&artifact.descriptor.digest))

@@ -4,7 +4,7 @@ mod folders;
 mod location;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,6 +30,9 @@ pub use text::{ObjectFacts, Scaffold, catalogue_text};
 
 use location::read_location;
 use text::read_object_facts;
+
+/// The version of a chart in git that gets its own at a release.
+const PLACEHOLDER: &str = "0.0.0";
 
 /// Why there is no entry.
 #[derive(Debug, thiserror::Error)]
@@ -175,6 +178,7 @@ pub async fn scaffold_entry(
         about: about.chart,
         version,
         images: about.objects.images,
+        folder_version: about.folder_version,
     })
 }
 
@@ -209,7 +213,31 @@ async fn scaffold_chart(
         about: chart.about,
         version,
         images: BTreeSet::new(),
+        folder_version: None,
     })
+}
+
+/// Replaces the versions of charts that say nothing by those of their folders `NAME/VERSION`: 0.0.0, and one version for several charts of an
+/// add-on, as projects have them in git before a release. Returns the add-ons whose versions were replaced.
+pub fn take_folder_versions(versions: &mut [Scaffold]) -> BTreeSet<String> {
+    let mut counts = BTreeMap::<_, usize>::new();
+    for one in versions.iter() {
+        let key = (one.addon.clone(), one.version.version.clone());
+        *counts.entry(key).or_default() += 1;
+    }
+    let mut replaced = BTreeSet::new();
+    for one in versions {
+        let key = (one.addon.clone(), one.version.version.clone());
+        let is_shared = counts.get(&key).is_some_and(|count| *count > 1);
+        if !is_shared && one.version.version.trim_start_matches('v') != PLACEHOLDER {
+            continue;
+        }
+        if let Some(version) = one.folder_version.clone() {
+            one.version.version = version;
+            replaced.insert(key.0);
+        }
+    }
+    replaced
 }
 
 fn url_source(manifest: &str) -> Source {
@@ -232,6 +260,8 @@ struct PackageFacts {
     chart: ChartDescription,
     /// What its objects say.
     objects: ObjectFacts,
+    /// The version that folders `NAME/VERSION` say.
+    folder_version: Option<String>,
 }
 
 fn read_package(
@@ -240,6 +270,8 @@ fn read_package(
     location: &str,
     files: Package,
 ) -> Result<PackageFacts, ScaffoldError> {
+    let place = read_location(from, location);
+    let folder_version = place.version.clone().filter(|_| place.is_by_folders);
     if files.get("Chart.yaml").is_some() {
         let chart = addons_helm::read_chart(&files).map_err(OperationError::from)?;
         return Ok(PackageFacts {
@@ -249,9 +281,9 @@ fn read_package(
             method: Method::Helm,
             chart: chart.about,
             objects: ObjectFacts::default(),
+            folder_version,
         });
     }
-    let place = read_location(from, location);
     let is_template = values_file(&files).is_some();
     let options = ManifestOptions {
         duplicate_keys: ctx.duplicate_keys(),
@@ -278,6 +310,7 @@ fn read_package(
                 constraints: Constraints::default(),
                 chart: ChartDescription::default(),
                 objects: told,
+                folder_version,
             })
         }
         Err(error) if !is_template && !has_actions() => Err(error.into()),
@@ -290,6 +323,7 @@ fn read_package(
                 constraints: Constraints::default(),
                 chart: ChartDescription::default(),
                 objects: ObjectFacts::default(),
+                folder_version,
             }),
         },
     }
@@ -326,6 +360,30 @@ async fn fetch_verified(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_have_the_versions_of_charts_that_have_none_of_their_own() {
+        let chart = |addon: &str, version: &str, folder: Option<&str>| Scaffold {
+            addon: addon.to_owned(),
+            version: AddonVersion {
+                version: version.to_owned(),
+                ..AddonVersion::default()
+            },
+            folder_version: folder.map(str::to_owned),
+            ..Scaffold::default()
+        };
+        let mut versions = [
+            chart("feature", "0.2.1", Some("v0.18.3")),
+            chart("feature", "0.2.1", Some("v0.19.0")),
+            chart("cert", "v0.0.0", Some("v1.21.1")),
+            chart("web", "1.2.0", Some("v9.0.0")),
+            chart("db", "0.0.0", None),
+        ];
+        let replaced = take_folder_versions(&mut versions);
+        let found = versions.each_ref().map(|one| one.version.version.as_str());
+        assert_eq!(found, ["v0.18.3", "v0.19.0", "v1.21.1", "1.2.0", "0.0.0"]);
+        assert_eq!(replaced, ["cert", "feature"].map(str::to_owned).into());
+    }
 
     #[test]
     fn a_chart_of_a_registry_is_named_as_helm_names_it() {

@@ -63,6 +63,13 @@ pub async fn run(session: &Session, args: &CatalogueCreateArgs) -> Result<Exit> 
         let is_only = listed.len() == 1;
         versions.push(entry.map_err(|error| add_advice(error, is_only))?);
     }
+    if args.version.is_none() {
+        for addon in scaffold::take_folder_versions(&mut versions) {
+            output::note(&format!(
+                "{addon}: Chart.yaml has a version of no release, so the folders say which versions these are"
+            ));
+        }
+    }
     check_distinct(&listed, &versions, args.addon.as_deref())?;
     if let Some(addon) = &args.addon {
         versions

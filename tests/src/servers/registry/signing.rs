@@ -38,6 +38,12 @@ impl Cosign {
         self.key.public_key_pem()
     }
 
+    /// The private key, in PKCS #8.
+    #[must_use]
+    pub fn private(&self) -> String {
+        self.key.serialize_pem()
+    }
+
     /// How the key is shown.
     #[must_use]
     pub fn fingerprint(&self) -> String {

@@ -27,6 +27,8 @@ pub struct Scaffold {
     pub version: AddonVersion,
     /// The images, if they are known without rendering.
     pub images: BTreeSet<String>,
+    /// The version that folders `NAME/VERSION` say, if they do.
+    pub folder_version: Option<String>,
 }
 
 /// What objects say about their add-on.
@@ -226,6 +228,7 @@ metadata: {name: b, labels: {app.kubernetes.io/name: shipper}}
                 ..AddonVersion::default()
             },
             images: BTreeSet::from(["a:1\nb: c".to_owned()]),
+            folder_version: None,
         };
         let text = catalogue_text(
             "1",
