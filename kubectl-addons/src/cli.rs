@@ -85,7 +85,7 @@ pub fn command() -> clap::Command {
 pub enum CliCommand {
     /// Install or update the CustomResourceDefinitions of kubectl addons, and the webhook and policies that you ask for
     Init(reading::InitArgs),
-    /// Manage catalogues: create, add, list, show, remove, sync, push, view and validate them
+    /// Manage catalogues: create, add, list, show, remove, sync, publish, push, view and validate them
     #[command(subcommand, alias = "catalog")]
     Catalogue(reading::CatalogueCommand),
     /// List the add-ons that can be installed, and whether they fit

@@ -57,6 +57,8 @@ pub struct Published {
     pub packages: Vec<PublishedPackage>,
     /// The catalogue.
     pub catalogue: PublishedArtifact,
+    /// Number of signatures that the registry lacked.
+    pub signatures: usize,
     /// Whether the catalogue is too large to be stored in a cluster other than by reference.
     pub is_large: bool,
 }
@@ -139,7 +141,7 @@ pub async fn publish(
         signer: request.key.map(SigningKey::signer).transpose()?,
     };
     let mut published = Vec::with_capacity(packages.len() + 1);
-    let mut missing = Vec::new();
+    let (mut missing, mut signatures) = (Vec::new(), 0);
     let all = packages.iter().map(|one| &one.artifact).chain([&catalogue]);
     for artifact in all {
         let was_there = registry.has(artifact).await?;
@@ -155,6 +157,7 @@ pub async fn publish(
             let descriptor = partial.put_signature(&artifact.descriptor, &bundle)?;
             let image = with_digest(request.target, &descriptor.digest);
             missing.push(NamedManifest { image, descriptor });
+            signatures += 1;
         }
         published.push(PublishedArtifact {
             image: artifact.image.clone(),
@@ -182,6 +185,7 @@ pub async fn publish(
     Ok(Published {
         packages: packages.collect(),
         catalogue: catalogue.ok_or_else(|| AirgapError::Catalogue("it is missing".to_owned()))?,
+        signatures,
         is_large: size::check(&object.spec).is_err(),
     })
 }

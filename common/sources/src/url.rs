@@ -24,10 +24,14 @@ pub use error::UrlError;
 use crate::archive::is_archive;
 use crate::http::bound::{self, ContentTooLarge};
 use crate::image::{self, ImageFetchError};
+use crate::registry::RegistryAccessError;
 use crate::{FetchedPackage, SourceAccess, folder as files, kustomize, registry};
 
 /// The file names of the catalogue or index in a folder, in order of preference.
 const INDEXES: [&str; 2] = ["catalogue.yaml", "addons.yaml"];
+
+/// How the locations of artifacts in registries begin.
+pub const ARTIFACT: &str = "oci://";
 
 /// The content of a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,14 +127,7 @@ async fn get_artifact(
     access: &SourceAccess<'_>,
 ) -> Result<FetchedDocument, UrlError> {
     let failed = |error: ImageFetchError| UrlError::Image(Box::new(error));
-    let image = location.strip_prefix("oci://").unwrap_or(location);
-    let reference = registry::reference(image).map_err(|error| failed(error.into()))?;
-    let source = DockerSource {
-        image: image.to_owned(),
-        path: Some(CATALOGUE_FILE.to_owned()),
-        plain_http: is_of_this_machine(&reference.host),
-        ..DockerSource::default()
-    };
+    let source = artifact_source(location).map_err(|error| failed(error.into()))?;
     let fetched = image::fetch(&source, access).await.map_err(failed)?;
     match fetched.package.as_file() {
         Some(file) => Ok(FetchedDocument {
@@ -142,6 +139,20 @@ async fn get_artifact(
             source: std::io::Error::other(format!("{CATALOGUE_FILE} is a folder")),
         }),
     }
+}
+
+/// Returns the file `catalogue.yaml` of the artifact at `oci://HOST/PATH:TAG` as a source, without credentials.
+///
+/// # Errors
+/// The location is not a reference.
+pub fn artifact_source(location: &str) -> Result<DockerSource, RegistryAccessError> {
+    let image = location.strip_prefix(ARTIFACT).unwrap_or(location);
+    Ok(DockerSource {
+        image: image.to_owned(),
+        path: Some(CATALOGUE_FILE.to_owned()),
+        plain_http: is_of_this_machine(&registry::reference(image)?.host),
+        ..DockerSource::default()
+    })
 }
 
 /// Fetches an http(s) URL with at most `limit` bytes.
@@ -329,6 +340,20 @@ mod tests {
             redact_text("https://u:p@[h/a.yaml?sig=1"),
             "https://[h/a.yaml"
         );
+    }
+
+    #[test]
+    fn an_artifact_is_read_as_its_registry_speaks() {
+        for (location, image, plain_http) in [
+            ("oci://h.example/c:1", "h.example/c:1", false),
+            ("oci://127.0.0.1:5000/c", "127.0.0.1:5000/c", true),
+        ] {
+            let found = artifact_source(location).unwrap();
+            let path = found.path.as_deref();
+            assert_eq!((found.image.as_str(), path), (image, Some(CATALOGUE_FILE)));
+            assert_eq!(found.plain_http, plain_http, "{location}");
+        }
+        assert!(artifact_source("oci://h.example/C").is_err());
     }
 
     #[test]

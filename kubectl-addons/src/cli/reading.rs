@@ -46,7 +46,7 @@ pub enum CatalogueCommand {
     Remove(CatalogueRemoveArgs),
     /// Update catalogues from the location that they came from
     Sync(CatalogueSyncArgs),
-    /// Push a catalogue, and the charts, folders and manifests of this machine that it lists, to a registry
+    /// Push a catalogue and the packages of this machine that it lists to a registry
     Publish(super::publish::CataloguePublishArgs),
     /// Merge the catalogues, and push them to other clusters
     Push(CataloguePushArgs),

@@ -25,18 +25,17 @@ pub fn describe(target: &Image, published: &Published, is_dry_run: bool) -> Stri
             text.push_str(&format!("{word}: {} ({size})\n", one.image));
         }
     }
-    let signed = match published.catalogue.is_signed {
-        true if is_dry_run => ", to be signed",
-        true => ", signed",
-        false => "",
-    };
+    let pushed = if is_dry_run { "to push" } else { "pushed" };
     text.push_str(&format!(
-        "{target}: {} and the catalogue{signed}: {new} {} ({}), {} there already",
+        "{target}: {} and the catalogue: {new} {pushed} ({}), {} there already",
         format_count(published.packages.len(), "package"),
-        if is_dry_run { "to push" } else { "pushed" },
         format_mebibytes(bytes),
         all.len() - new,
     ));
+    if published.catalogue.is_signed {
+        let signatures = format_count(published.signatures, "signature");
+        text.push_str(&format!("; {signatures} {pushed}"));
+    }
     text
 }
 
@@ -64,7 +63,7 @@ mod tests {
             digest: format!("sha256:{}", "a".repeat(64)),
             bytes: 1 << 20,
             was_there,
-            is_signed: tag == "signed",
+            is_signed: false,
         }
     }
 
@@ -78,6 +77,7 @@ mod tests {
                 artifact: artifact("web-1.0.0-aaaaaaaaaaaa", true),
             }],
             catalogue: artifact("latest", false),
+            signatures: 1,
             is_large: false,
         };
         assert_eq!(
@@ -89,6 +89,11 @@ mod tests {
             "there already: h.example/c:web-1.0.0-aaaaaaaaaaaa (1.0 MiB)\n\
              would push: h.example/c:latest (1.0 MiB)\n\
              h.example/c:latest: 1 package and the catalogue: 1 to push (1.0 MiB), 1 there already"
+        );
+        published.catalogue.is_signed = true;
+        assert_eq!(
+            describe(&target, &published, false),
+            "h.example/c:latest: 1 package and the catalogue: 1 pushed (1.0 MiB), 1 there already; 1 signature pushed"
         );
         let digest = format!("sha256:{}", "a".repeat(64));
         let add = format!("kubectl addons catalogue add oci://h.example/c@{digest}");

@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::signature::SignaturePolicy;
 use super::source::{DockerSource, GitRef, GitSource, Source, UrlSource};
-use crate::image::is_of_this_machine;
-use crate::oci::CATALOGUE_FILE;
 
 /// The file that holds the add-ons of a catalogue, as an AddonCatalogue or a kops index. Exactly one of git, docker and url is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -51,26 +49,13 @@ pub struct MergedFrom {
 }
 
 impl CatalogueFrom {
-    /// Creates the origin for a file by URL, or for the file of an artifact in a registry, `oci://HOST/NAME:TAG` or
-    /// `oci://HOST/NAME@DIGEST`; both without credentials.
+    /// Creates the origin for a file by URL, without credentials.
     #[must_use]
-    pub fn from_location(location: &str) -> Self {
-        let Some(image) = location.strip_prefix("oci://") else {
-            return Self {
-                url: Some(UrlSource {
-                    manifest: location.to_owned(),
-                    auth: None,
-                }),
-                ..Self::default()
-            };
-        };
-        let host = image.split('/').next().unwrap_or_default();
+    pub fn from_url(location: &str) -> Self {
         Self {
-            docker: Some(DockerSource {
-                image: image.to_owned(),
-                path: Some(CATALOGUE_FILE.to_owned()),
+            url: Some(UrlSource {
+                manifest: location.to_owned(),
                 auth: None,
-                plain_http: is_of_this_machine(host),
             }),
             ..Self::default()
         }
@@ -115,32 +100,4 @@ pub fn with_digest(image: &str, digest: &str) -> String {
         _ => name,
     };
     format!("{name}@{digest}")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_location_is_a_url_or_an_artifact() {
-        for (location, expected) in [
-            (
-                "https://h/c.yaml",
-                json!({"url": {"manifest": "https://h/c.yaml"}}),
-            ),
-            (
-                "oci://h.example/c:1",
-                json!({"docker": {"image": "h.example/c:1", "path": "catalogue.yaml"}}),
-            ),
-            (
-                "oci://127.0.0.1:5000/c",
-                json!({"docker": {"image": "127.0.0.1:5000/c", "path": "catalogue.yaml", "plainHTTP": true}}),
-            ),
-        ] {
-            let found = serde_json::to_value(CatalogueFrom::from_location(location)).unwrap();
-            assert_eq!(found, expected);
-        }
-    }
 }

@@ -22,6 +22,7 @@ use addons_operation::catalogue::file::{ReferredCatalogue, check_size, make_refe
 use addons_operation::error::OperationError;
 use addons_operation::resolve::verdict;
 use addons_sources::location::{self, LocatedCatalogue};
+use addons_sources::url;
 
 /// Adds catalogues, or replaces those with the same name. All are read and validated before the first one is written.
 ///
@@ -189,35 +190,34 @@ fn name_object(
     }
     // Other clients cannot read a file on this machine.
     if object.spec.from.is_none() && !location.starts_with("file:") {
-        let from = CatalogueFrom::from_location(&location);
-        if from.docker.is_some() {
-            resolve_in_artifact(&mut object.spec, &from, &location)?;
-        }
-        object.spec.from = Some(from);
+        object.spec.from = Some(match location.starts_with(url::ARTIFACT) {
+            true => resolve_in_artifact(&mut object.spec, &location)?,
+            false => CatalogueFrom::from_url(&location),
+        });
     }
     object.metadata.name = Some(name);
     object.metadata.namespace = Some(session.global().system_namespace.clone());
     Ok(object)
 }
 
-/// Turns manifests that lie beside the catalogue in an artifact into sources of their own, because a cluster resolves no location in a
-/// registry.
-fn resolve_in_artifact(
-    spec: &mut AddonCatalogueSpec,
-    from: &CatalogueFrom,
-    location: &str,
-) -> Result<()> {
+/// Returns the origin of a catalogue in a registry. Manifests beside it in the artifact become sources of their own, because a cluster
+/// resolves no location in a registry.
+fn resolve_in_artifact(spec: &mut AddonCatalogueSpec, location: &str) -> Result<CatalogueFrom> {
+    let from = CatalogueFrom {
+        docker: Some(url::artifact_source(location)?),
+        ..CatalogueFrom::default()
+    };
     if spec.base_url.as_deref() == Some(location) {
         spec.base_url = None;
     }
     if let Some((_, digest)) = location.rsplit_once('@') {
-        relative::resolve(spec, from, digest).with_context(|| location.to_owned())?;
-        return Ok(());
+        relative::resolve(spec, &from, digest).with_context(|| location.to_owned())?;
+        return Ok(from);
     }
     let mut versions = spec.addons.iter().flat_map(|addon| &addon.versions);
     let is_relative = |url: &UrlSource| spec.base_url.is_none() && !url.manifest.contains("://");
     match versions.any(|version| version.source.url.as_ref().is_some_and(is_relative)) {
-        false => Ok(()),
+        false => Ok(from),
         true => Err(UsageError(format!(
             "{location}: its manifests lie beside it in the artifact, and a tag may move; add it by digest: oci://HOST/NAME@sha256:DIGEST"
         ))
