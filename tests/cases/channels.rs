@@ -1,7 +1,9 @@
 //! `channel apply` beside kops' own tool: by the same records, with the same effects.
 
+mod adopted;
 mod authority;
 mod eras;
+mod md5;
 mod merged;
 mod nodes;
 mod original;

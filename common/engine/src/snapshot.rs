@@ -282,6 +282,7 @@ pub(super) fn to_live_object(metadata: LiveMetadata) -> LiveObject {
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
         managed_by: owners::writing_tool(&metadata),
         last_written: owners::last_written(&metadata),
+        managers: owners::other_managers(&metadata),
         former: owners::former_mark(&metadata),
         reconciled_by: None,
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),

@@ -11,9 +11,12 @@ use addons_plan::changes::ObjectDiff;
 use addons_plan::choices::Choices;
 use addons_plan::desired::DesiredObject;
 use addons_plan::found::{ForeignInstall, FoundBy, find_installs};
+use addons_plan::planner::record_equal;
 use addons_plan::snapshot::FormerMark;
 use addons_plan::{Verb, recreate};
+use common::api::installation::ObjectState;
 use common::api::names::{InstallationName, owner_hash};
+use common::manifest::key::ObjectKey;
 
 use crate::context::{Context, Offer};
 use crate::error::{AdoptError, OperationError};
@@ -22,17 +25,27 @@ use crate::records::Records;
 use crate::resolve::resolved::Resolved;
 use crate::resolve::{Resolution, Resolver};
 
+/// A plan to adopt installations.
+#[derive(Debug)]
+pub struct PlannedAdoption {
+    /// The plan: only owners change.
+    pub plan: Plan,
+    /// For each installation, the changes that the next upgrade to the same version would make to objects that exist. A refusal of the
+    /// server is part of them.
+    pub changes: Vec<Vec<ObjectDiff>>,
+}
+
 impl Resolver<'_> {
-    /// Plans to take over the existing objects of these installations. `force` includes objects that a live Argo CD or Flux object applies,
-    /// and records in Git.
+    /// Plans to take over the existing objects of these installations, and compares them with their manifests. `force` includes objects
+    /// that a live Argo CD or Flux object applies, and records in Git.
     ///
     /// # Errors
-    /// [`AdoptError`]; those of a plan.
+    /// [`AdoptError`]; those of a plan. The server cannot be reached.
     pub async fn adopt(
         &self,
         mut resolution: Resolution,
         force: bool,
-    ) -> Result<Plan, OperationError> {
+    ) -> Result<PlannedAdoption, OperationError> {
         if let Some(there) = resolution
             .installations
             .iter()
@@ -66,7 +79,13 @@ impl Resolver<'_> {
         }
         // Every object exists, so no object waits for another.
         plan.graph.edges.clear();
-        Ok(plan)
+        let mut changes = Vec::new();
+        for planned in &mut plan.installations {
+            let next = next_upgrade(self.ctx, planned).await?;
+            record_equal(&mut planned.plan, &planned.desired, &next)?;
+            changes.push(next);
+        }
+        Ok(PlannedAdoption { plan, changes })
     }
 
     /// Returns the error for a plan none of whose objects exists.
@@ -104,18 +123,18 @@ async fn list_foreign_installs(ctx: &Context) -> Vec<ForeignInstall> {
 }
 
 /// Returns the changes of the next upgrade to the same version, including those of objects that an interrupted adoption already took over.
-///
-/// # Errors
-/// The server cannot be reached. A refusal of the server is part of the result.
-pub async fn next_upgrade(
+async fn next_upgrade(
     ctx: &Context,
     planned: &PlannedInstallation,
 ) -> Result<Vec<ObjectDiff>, OperationError> {
     let mut plan = planned.plan.clone();
     let ours = std::mem::take(&mut plan.unchanged);
-    let ours = ours
-        .iter()
-        .filter_map(|key| planned.desired.objects.get(key));
+    let is_applied = |key: &&ObjectKey| {
+        let item = planned.plan.exact.objects.get(*key);
+        item.is_some_and(|item| item.object.state == ObjectState::Owned)
+    };
+    let ours = ours.iter().filter(is_applied);
+    let ours = ours.filter_map(|key| planned.desired.objects.get(key));
     plan.steps.extend(ours.map(DesiredObject::as_update));
     for step in &mut plan.steps {
         step.policy.recreate = recreate::is_accepted(&step.object);
@@ -280,13 +299,19 @@ impl ForeignInstalls {
                 .any(|default| install.is_in_namespace(default)),
             (None, None) => false,
         };
-        let mut versions = self.installs.iter().filter_map(|install| {
-            let is_it = install.name == name || install.chart.as_deref() == Some(addon);
-            install
-                .version
-                .as_deref()
-                .filter(|_| is_it && is_there(install))
-        });
+        let is_it = |install: &&ForeignInstall| {
+            let is_named = install.name == name || install.chart.as_deref() == Some(addon);
+            is_named && is_there(install)
+        };
+        // The record of kops stays, and decides by id and hash what is due.
+        let is_of_kops = |install: &ForeignInstall| {
+            install.found_by == FoundBy::Kops && install.version.is_none()
+        };
+        if self.installs.iter().filter(is_it).any(is_of_kops) {
+            return ForeignVersion::Only;
+        }
+        let versions = self.installs.iter().filter(is_it);
+        let mut versions = versions.filter_map(|install| install.version.as_deref());
         let offered = self.offered.get(addon).map_or(&[][..], Vec::as_slice);
         match (versions.next(), versions.next()) {
             (Some(found), None) => match find_offered_version(offered, found) {
@@ -308,7 +333,7 @@ pub enum ForeignVersion<'a> {
     NotOffered(&'a str),
     /// The version is not known.
     Unknown,
-    /// The only version on offer.
+    /// The only version on offer, or the one that kops' record decides.
     Only,
 }
 

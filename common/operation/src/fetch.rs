@@ -16,7 +16,6 @@ use common::api::catalogue::{Auth, Source};
 use common::api::installation::Signature;
 use common::catalogue::Origin;
 use common::catalogue::due::{DueReason, DueVerdict};
-use common::catalogue::select::SelectionRules;
 use common::manifest::digest::{self, HashError};
 use futures::StreamExt as _;
 use futures::stream;
@@ -317,18 +316,13 @@ pub async fn with_dependencies(
     Ok(verified)
 }
 
-/// Verifies the content and returns the hash to record, with a warning if nothing could be verified: only an index under the channels rules
-/// may have an md5, and the content then decides what is due (semantics 11.4).
+/// Verifies the content and returns the hash to record, with a warning if nothing could be verified: only an index may have an md5, which
+/// kops compares as text (semantics 11.4).
 fn verify_hash(
     resolved: &Resolved,
     package: &Package,
 ) -> Result<(String, Option<String>), HashError> {
-    let is_channels = match resolved.rules {
-        SelectionRules::Channels => true,
-        SelectionRules::Documented => false,
-        SelectionRules::Auto => resolved.entry.version.version.is_empty(),
-    };
-    let takes_md5 = is_channels && matches!(*resolved.entry.origin, Origin::Index { .. });
+    let takes_md5 = matches!(*resolved.entry.origin, Origin::Index { .. });
     let of_content = || match package.as_file() {
         Some(file) => digest::sha256_trimmed(&file.bytes),
         None => package.digest(),

@@ -33,6 +33,9 @@ use crate::tools::{OtherTool, PlannedRemoval, Work};
 /// The annotation of nodes that kops replaces in the next rolling update.
 const NEEDS_UPDATE: &str = "kops.k8s.io/needs-update";
 
+/// The field manager of kops' own tool.
+const MANAGER: &str = "kops";
+
 /// kops' own tool.
 #[derive(Debug)]
 pub struct Kops;
@@ -126,6 +129,7 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
     let change = kops.change_after(ctx, entry).await?;
     resolved.shared = Some(SharedRecord {
         namespace: kops.namespace.clone(),
+        manager: MANAGER,
         due: kops.due(entry, resolved.installed()),
         closing: vec![ClosingStep::Annotate(change)],
         unrecorded: kops.search_unrecorded(resolved),

@@ -31,6 +31,8 @@ pub(super) struct DecisionContext<'a> {
     pub(super) conflicts: ConflictPolicy,
     /// Whether to adopt objects that no installation owns.
     pub(super) adopts: bool,
+    /// See [`super::planner::WantedObjects::shared_manager`].
+    pub(super) shared_manager: Option<&'a str>,
 }
 
 /// What to do with one desired object, and what to record.
@@ -92,7 +94,8 @@ impl DecisionContext<'_> {
         }
         Ok(match standing {
             Ownership::Recorded(item) => {
-                self.take_from_release(self.decide_recorded(wanted, item, live), live)
+                let decision = self.decide_recorded(wanted, item, live);
+                self.take_from_release(self.take_from_shared(decision, live), live)
             }
             Ownership::Unrecorded if wanted.create_only => {
                 no_action(record_unapplied(wanted, live, ObjectState::Retained))
@@ -304,6 +307,21 @@ impl DecisionContext<'_> {
             "{} was deleted and created again by another client: it is reconciled, and stays when the add-on is uninstalled",
             wanted.target.key
         ));
+        decision
+    }
+
+    /// Takes the fields over that a tool which shares the installation has applied since: what the manifest drops would stay with it.
+    fn take_from_shared(&self, mut decision: ObjectDecision, live: &LiveObject) -> ObjectDecision {
+        let tool = self.shared_manager;
+        if let Some(tool) = tool.filter(|tool| live.managers.iter().any(|one| one == tool))
+            && decision.action.is_some()
+            && decision.after.was_applied()
+        {
+            decision.adopted = Some(Adoption {
+                from: tool.to_owned(),
+                ..Adoption::from_live(live)
+            });
+        }
         decision
     }
 

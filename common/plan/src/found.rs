@@ -237,7 +237,8 @@ fn read_kops_addons(object: &MarkedObject) -> impl Iterator<Item = ForeignInstal
             found_by: FoundBy::Kops,
             name: name.to_owned(),
             namespace: Some(object.key.name.clone()),
-            version: text("version").or_else(|| text("id")),
+            // kops 1.22 and later record no version.
+            version: text("version"),
             chart: None,
             channel: text("channel"),
             objects: 0,

@@ -26,6 +26,7 @@ use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::manifest::kinds::traits::KindTraits;
 
+pub use adopt::record_equal;
 pub use refusal::{ObjectRefusal, PlanError, RefusalReason};
 
 /// All inputs of a plan.
@@ -89,6 +90,8 @@ pub struct WantedObjects<'a> {
     pub create_namespace: bool,
     /// The namespace that carries the record of kops, which must exist even if no object is in it.
     pub record_namespace: Option<&'a str>,
+    /// The field manager of a tool that shares the installation with us: what it has applied since becomes ours with our next apply.
+    pub shared_manager: Option<&'a str>,
     /// Namespaces that other add-ons of the command create. Objects in them wait for these add-ons.
     pub coming: &'a BTreeSet<String>,
     /// The policy for fields of our objects that others changed.
@@ -190,6 +193,7 @@ fn install(
         restores: wanted.due || wanted.reconcile == ReconcilePolicy::Ensure,
         conflicts: wanted.conflicts,
         adopts: wanted.adopt,
+        shared_manager: wanted.shared_manager,
     };
     let mut plan = empty(input);
     plan.warnings.clone_from(&desired.warnings);

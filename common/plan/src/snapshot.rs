@@ -35,6 +35,8 @@ pub struct LiveObject {
     pub other_owner: Option<String>,
     /// The tool that wrote it, if no mark names an owner: kubectl, or its first field manager.
     pub managed_by: Option<String>,
+    /// The field managers that wrote it, but those of installations and those that wrote a subresource only.
+    pub managers: Vec<String>,
     /// The Helm release or kapp application that its marks name, whoever owns it now.
     pub former: Option<FormerMark>,
     /// The live Argo CD or Flux object that applies it. Only looked up for objects in [`SnapshotRequest::adoptable`].

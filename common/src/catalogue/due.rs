@@ -119,10 +119,20 @@ pub fn decide_due(
     let mut new = entry.replacement_key();
     let verifiable = entry.verifiable_hash();
     new.manifest_hash = verifiable.or(manifest_hash).or(old.manifest_hash);
-    let verdict = compare(old, new, rules);
-    if verdict != DueVerdict::No {
-        return verdict;
+    match compare(old, new, rules) {
+        DueVerdict::No => decide_inputs_due(installed, entry, spec, values_hash),
+        verdict => verdict,
     }
+}
+
+/// Decides by the values and the private registry alone, for an entry that is installed.
+#[must_use]
+pub fn decide_inputs_due(
+    installed: &Installed,
+    entry: &CatalogueEntry,
+    spec: &AddonInstallationSpec,
+    values_hash: &str,
+) -> DueVerdict {
     let reason = if installed.values_hash != values_hash {
         DueReason::ValuesChanged
     } else if installed.registry.as_deref() != entry.registry_for(spec) {

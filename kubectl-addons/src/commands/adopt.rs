@@ -3,10 +3,10 @@
 
 mod found;
 
-use addons_operation::adopt::{ForeignVersion, find_foreign_installs as find, next_upgrade};
+use addons_operation::adopt::{ForeignVersion, PlannedAdoption, find_foreign_installs as find};
 use addons_operation::plan::{UninstallRequest, plan_uninstall};
 use addons_operation::{Intent, NewInstallation, Offer, Plan, PlannedInstallation, Resolver};
-use addons_plan::changes::ObjectDiff;
+use addons_plan::changes::{ObjectChange, ObjectDiff};
 use addons_plan::{Action, InstallationPlan};
 use anyhow::Result;
 
@@ -69,12 +69,12 @@ async fn adopt(
     take_from_former_tool(session, resolver, args, &mut named).await?;
     let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = prompt::resolve_with_prompt(resolver, &intent, args.run.yes).await?;
-    let plan = resolver.adopt(resolution.whole()?, args.force).await?;
+    let adoption = resolver.adopt(resolution.whole()?, args.force).await?;
+    let PlannedAdoption { plan, changes } = adoption;
     change::announce(session, &plan);
     let now = session.cluster().await?.now();
     output::note("the next upgrade would change:");
-    for planned in &plan.installations {
-        let mut changes = next_upgrade(session.ctx(), planned).await?;
+    for (planned, mut changes) in plan.installations.iter().zip(changes) {
         changes.extend(missing_objects(planned));
         changes.sort_by(|one, other| one.key.cmp(&other.key));
         let is_one_of_several = plan.installations.len() > 1;
@@ -86,7 +86,10 @@ async fn adopt(
         };
         let text = diff::describe_changes(&plan, &changes, is_one_of_several, now);
         output::note(text.trim_end());
-        output::note(&words::adoption::describe_next_upgrade(&planned.plan));
+        let is_same = |change: &ObjectDiff| change.change() == ObjectChange::Unchanged;
+        if !changes.iter().all(is_same) {
+            output::note(&words::adoption::describe_next_upgrade(&planned.plan));
+        }
     }
     change::check_defined(&plan, args.no_init)?;
     if args.dry_run {

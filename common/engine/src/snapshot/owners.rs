@@ -134,6 +134,13 @@ pub(super) fn last_written(metadata: &LiveMetadata) -> Option<Timestamp> {
     ours.filter_map(|it| it.time).max()
 }
 
+/// Returns the field managers that are not those of installations.
+pub(super) fn other_managers(metadata: &LiveMetadata) -> Vec<String> {
+    let writers = metadata.writers.iter();
+    let others = writers.filter(|it| it.subresource.is_empty() && !it.is_installation());
+    others.map(|it| it.manager.clone()).collect()
+}
+
 /// Returns the tool that wrote an object, according to labels, annotations and its first field manager.
 pub(super) fn writing_tool(metadata: &LiveMetadata) -> Option<String> {
     let labels = &metadata.labels;

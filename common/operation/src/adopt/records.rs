@@ -311,8 +311,8 @@ fn complete_release(
     if release::recorded_release(status).is_some() {
         return Err(AdoptError::Release(plan.installation.clone()));
     }
-    let installed = status.installed.as_ref();
-    if installed.is_some_and(|installed| !installed.adopted) {
+    let mut revisions = status.history.iter();
+    if revisions.any(|revision| revision.verb != Verb::Adopt) {
         for record in status.former.iter().filter(|record| record.is_set_aside) {
             plan.warnings.push(format!(
                 "the objects were upgraded since they were taken over from {record}: they stay as they are now"

@@ -24,11 +24,14 @@ pub struct KopsState {
 }
 
 impl KopsState {
-    /// Whether the annotation, and not our own record, says what is installed: kops has changed the add-on since, or we never installed it.
+    /// Whether the annotation, and not our own record, says what is installed: kops has changed the add-on since, we never applied it, or
+    /// its hash says nothing of the content, and kops compares it as text.
     #[must_use]
     pub fn decides(&self, installed: Option<&Installed>) -> bool {
         match (&self.found, installed) {
-            (Some(found), Some(installed)) => !is_same_content(found, installed),
+            (Some(found), Some(installed)) => {
+                installed.adopted || has_opaque_hash(found) || !is_same_content(found, installed)
+            }
             _ => true,
         }
     }
@@ -60,10 +63,15 @@ impl KopsState {
 /// Whether an annotation says the same as our record of what is installed.
 fn is_same_content(found: &ChannelVersion, installed: &Installed) -> bool {
     let same = |theirs: &Option<String>, ours: &str| theirs.as_deref().unwrap_or_default() == ours;
-    let verifiable = found.manifest_hash.as_ref();
-    let verifiable = verifiable.filter(|hash| digest::check_hash(hash).is_ok());
+    let hash = found.manifest_hash.as_ref();
     // kops 1.22 and later drop the version.
     (found.version.is_none() || same(&found.version, &installed.version))
         && same(&found.id, &installed.id)
-        && verifiable.is_none_or(|hash| *hash == installed.manifest_hash)
+        && hash.is_none_or(|hash| *hash == installed.manifest_hash)
+}
+
+/// Whether the hash of an annotation cannot be verified, as an md5.
+fn has_opaque_hash(found: &ChannelVersion) -> bool {
+    let hash = found.manifest_hash.as_ref();
+    hash.is_some_and(|hash| digest::check_hash(hash).is_err())
 }

@@ -82,6 +82,7 @@ pub(super) async fn plan_installation(
         target_namespace: resolved.target_namespace(),
         create_namespace: spec.create_namespace,
         record_namespace: resolved.record_namespace(),
+        shared_manager: resolved.shared.as_ref().map(|shared| shared.manager),
         coming: &neighbours.namespaces,
         conflicts: spec.conflicts,
         reconcile: spec.effective_reconcile(),

@@ -69,6 +69,8 @@ pub struct Resolved {
 pub struct SharedRecord {
     /// The namespace that carries the record. It must exist even if no object is in it.
     pub namespace: String,
+    /// The field manager of that tool.
+    pub manager: &'static str,
     /// Whether the add-on is due, if that record decides it and not ours.
     pub due: Option<DueVerdict>,
     /// The steps that update the record after the operation.

@@ -48,6 +48,7 @@ struct Options {
     allow_prune: PruneLimit,
     adopt: bool,
     only_owners: bool,
+    shared_manager: Option<&'static str>,
 }
 
 fn world() -> World {
@@ -103,6 +104,7 @@ fn world() -> World {
             allow_prune: PruneLimit::default(),
             adopt: false,
             only_owners: false,
+            shared_manager: None,
         },
     }
 }
@@ -186,6 +188,7 @@ impl World {
             allow_prune,
             adopt,
             only_owners,
+            shared_manager,
         } = self.wanted;
         let to = Installed {
             helm_release: helm_release.map(|name| HelmRelease {
@@ -200,6 +203,7 @@ impl World {
             target_namespace: "shop",
             create_namespace,
             record_namespace: None,
+            shared_manager,
             coming: &self.coming,
             conflicts,
             reconcile,

@@ -1,7 +1,7 @@
 //! Decides whether an installation is due, and what is then recorded (semantics 11, 12.1).
 
 use common::api::installation::{InstallationPhase, Installed, ReconcilePolicy};
-use common::catalogue::due::{DueReason, DueVerdict, decide_due};
+use common::catalogue::due::{DueReason, DueVerdict, decide_due, decide_inputs_due};
 
 use super::Resolved;
 use crate::render::inputs::Inputs;
@@ -38,26 +38,30 @@ impl Resolved {
             return yes(DueReason::Interrupted);
         }
         let shared = self.shared.as_ref();
-        if let Some(verdict) = shared.and_then(|shared| shared.due.clone()) {
-            return verdict;
-        }
-        let (Some(existing), Some(status), Some(installed)) = (&self.existing, status, installed)
-        else {
-            return yes(DueReason::NotInstalled);
+        let shared = shared.and_then(|shared| shared.due.clone());
+        let (existing, status, installed) = match (&self.existing, status, installed, &shared) {
+            (_, _, _, Some(verdict @ (DueVerdict::Yes { .. } | DueVerdict::Downgrade { .. }))) => {
+                return verdict.clone();
+            }
+            (Some(existing), Some(status), Some(installed), _) => (existing, status, installed),
+            (_, _, _, Some(DueVerdict::No)) => return DueVerdict::No,
+            (_, _, _, None) => return yes(DueReason::NotInstalled),
         };
-        let verdict = decide_due(
-            installed,
-            &self.entry,
-            &self.wanted.spec,
-            self.rules,
-            manifest_hash,
-            &inputs.values_hash,
-        );
+        let (entry, spec, values_hash) = (&self.entry, &self.wanted.spec, &inputs.values_hash);
+        let verdict = match shared {
+            // The record of the other tool says that the entry is installed.
+            Some(_) => decide_inputs_due(installed, entry, spec, values_hash),
+            None => decide_due(
+                installed,
+                entry,
+                spec,
+                self.rules,
+                manifest_hash,
+                values_hash,
+            ),
+        };
         if verdict != DueVerdict::No {
             return verdict;
-        }
-        if installed.adopted {
-            return yes(DueReason::Adopted);
         }
         if status.phase == Some(InstallationPhase::Failed) {
             return yes(DueReason::Failed);
@@ -68,10 +72,14 @@ impl Resolved {
         let is_kept = self.keeps_spec
             || (existing.spec == self.wanted.spec && set_of(existing) == set_of(&self.wanted));
         // Other clients may have changed the spec, with kubectl or from Git.
-        if is_kept && existing.is_observed().unwrap_or(!self.keeps_spec) {
-            return DueVerdict::No;
+        if !is_kept || !existing.is_observed().unwrap_or(!self.keeps_spec) {
+            return yes(DueReason::InstallationChanged);
         }
-        yes(DueReason::InstallationChanged)
+        // What differs from the entry that another tool has installed is an edit.
+        if installed.adopted && shared.is_none() {
+            return yes(DueReason::Adopted);
+        }
+        DueVerdict::No
     }
 
     /// Whether edits are repaired although nothing is due.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Action::{Adopt, Create, Update};
+use crate::changes::{FieldChange, ObjectDiff};
 use crate::gitops::{GitOpsReconciler, LiveReconciler};
 use crate::snapshot::Controller;
 
@@ -191,4 +192,71 @@ fn only_owners_change() {
     let live = world.snapshot.live.get_mut(&map()).unwrap();
     live.reconciled_by = Some(application());
     assert!(world.error().contains("is applied by Argo CD"));
+}
+
+/// (objects that differ, whether one does not exist, whether an upgrade is due, whether `x` has a digest)
+#[test]
+fn what_is_as_its_manifest_says_is_not_due() {
+    for (differing, is_missing, is_due, is_recorded) in [
+        (&[][..], false, false, true),
+        (&["y"], false, true, true),
+        (&["x", "y"], false, true, false),
+        (&[], true, true, true),
+    ] {
+        let names = ["x", "y"];
+        let mut world = world().want(names.map(|name| manifest("ConfigMap", name)));
+        for name in names {
+            if name == "x" || !is_missing {
+                world = world.live(key("ConfigMap", name), None, "u7", 1);
+            }
+        }
+        world.wanted.only_owners = true;
+        let mut plan = world.plan();
+        let steps = plan.steps.iter();
+        let changes = steps.map(|step| ObjectDiff {
+            key: step.target.key.clone(),
+            action: step.action,
+            created: false,
+            fields: match differing.contains(&step.target.key.name.as_str()) {
+                true => vec![FieldChange {
+                    path: "data.key".to_owned(),
+                    old: None,
+                    new: None,
+                    owners: Vec::new(),
+                }],
+                false => Vec::new(),
+            },
+            recreated: None,
+            error: None,
+            remedy: None,
+            unjudged: None,
+        });
+        let changes: Vec<ObjectDiff> = changes.collect();
+        record_equal(&mut plan, &world.desired, &changes).unwrap();
+        assert_eq!(plan.to.as_ref().unwrap().adopted, is_due, "{differing:?}");
+        let digest = &plan.exact.objects[&map()].object.digest;
+        assert_eq!(!digest.is_empty(), is_recorded, "{differing:?}");
+    }
+}
+
+/// What a tool that shares the installation has applied since becomes ours with the next apply, and with no other.
+#[test]
+fn fields_of_a_tool_that_shares_the_installation_become_ours() {
+    for (digest, managers, shared_manager, expected) in [
+        ("old", &["kops"][..], Some("kops"), Some("kops")),
+        ("old", &["kubectl-edit"], Some("kops"), None),
+        ("old", &["kops"], None, None),
+    ] {
+        let mut world = world()
+            .want([manifest("ConfigMap", "x")])
+            .record(map(), Owned, digest)
+            .live(map(), Some("us"), "u1", 1);
+        let live = world.snapshot.live.get_mut(&map()).unwrap();
+        live.managers = managers.iter().map(|name| (*name).to_owned()).collect();
+        world.wanted.shared_manager = shared_manager;
+        let plan = world.plan();
+        let step = plan.step(&map()).unwrap();
+        let from = step.policy.adopted.as_ref().map(|it| it.from.as_str());
+        assert_eq!((step.action, from), (Update, expected), "{managers:?}");
+    }
 }
