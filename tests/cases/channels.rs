@@ -2,6 +2,7 @@
 
 mod adopted;
 mod authority;
+mod contested;
 mod eras;
 mod md5;
 mod merged;

@@ -1,4 +1,5 @@
-//! Detects fields that a loop and another manager keep setting, so that the loop stops before this becomes a fight (semantics 20.8).
+//! Detects what a loop and another client keep setting, fields of objects and the record that they share, so that the loop stops before
+//! this becomes a fight (semantics 20.8).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,6 +7,7 @@ use std::time::Duration;
 use addons_engine::standing::{ReconcileState, record_state};
 use addons_engine::{Report, Settled, Settlement, events};
 use addons_operation::{Context, OperationError};
+use addons_plan::closing::AnnotationChange;
 use common::api::installation::AddonInstallation;
 use common::api::names::{InstallationName, field_manager};
 use common::manifest::key::ObjectKey;
@@ -24,6 +26,8 @@ pub(crate) const GUARD_TRUCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub struct Fights {
     repairs: BTreeMap<InstallationName, BTreeMap<Repair, Vec<Instant>>>,
+    /// What this loop last wrote into the records that other tools share.
+    written: BTreeMap<InstallationName, String>,
 }
 
 /// A field that was taken back from a manager.
@@ -35,11 +39,12 @@ struct Repair {
 }
 
 impl Fights {
-    /// Records the fields that were taken back according to a report. Returns a message about the first one that was taken back too
-    /// often.
+    /// Records the fields that were taken back according to a report, and whether the record that another tool shares was: `shared` is its
+    /// change by the operation, if there is such a record. Returns a message about the first one that was taken back too often.
     pub fn record_repairs(
         &mut self,
         name: &InstallationName,
+        shared: Option<&AnnotationChange>,
         report: &Report,
         now: Instant,
     ) -> Option<String> {
@@ -47,13 +52,15 @@ impl Fights {
             .settled
             .iter()
             .filter(|settled| settled.settlement == Settlement::Taken);
+        let taken = taken.map(Repair::from_settled);
+        let taken: Vec<Repair> = taken.chain(self.record_shared(name, shared)).collect();
         let repairs = self.repairs.entry(name.clone()).or_default();
         for all in repairs.values_mut() {
             all.retain(|at| now.duration_since(*at) < WITHIN);
         }
         repairs.retain(|_, all| !all.is_empty());
         let mut fight = None;
-        for repair in taken.map(Repair::from_settled) {
+        for repair in taken {
             let all = repairs.entry(repair.clone()).or_default();
             all.push(now);
             if all.len() >= REPAIRS && fight.is_none() {
@@ -67,9 +74,32 @@ impl Fights {
         fight
     }
 
+    /// Remembers what the operation wrote into a shared record. Returns a repair if another client had written something else since our
+    /// last write.
+    fn record_shared(
+        &mut self,
+        name: &InstallationName,
+        change: Option<&AnnotationChange>,
+    ) -> Option<Repair> {
+        let change = change.filter(|change| !change.is_current())?;
+        let after = change.after.clone()?;
+        let before = self.written.insert(name.clone(), after)?;
+        let is_taken = change.before.as_ref() != Some(&before);
+        is_taken.then(|| Repair {
+            key: ObjectKey {
+                kind: "Namespace".to_owned(),
+                name: change.namespace.clone(),
+                ..ObjectKey::default()
+            },
+            field: format!("metadata.annotations[{}]", change.key),
+            manager: "another client".to_owned(),
+        })
+    }
+
     /// Forgets an installation that was deleted.
     pub(crate) fn forget(&mut self, name: &InstallationName) {
         self.repairs.remove(name);
+        self.written.remove(name);
     }
 }
 
@@ -158,7 +188,7 @@ mod tests {
                 ..Report::default()
             };
             let now = begun + Duration::from_secs(60 * minute);
-            fights.record_repairs(&name(), &report, now).is_some()
+            fights.record_repairs(&name(), None, &report, now).is_some()
         });
         assert_eq!(fight, expected, "{repairs:?}");
     }
@@ -174,6 +204,33 @@ mod tests {
         );
     }
 
+    /// (what the annotation said before each operation; which of them is a fight). Each operation writes `ours`.
+    #[test]
+    fn a_shared_record_that_another_client_keeps_replacing_is_a_fight() {
+        for (found, expected) in [
+            (&["theirs", "theirs", "theirs", "theirs"][..], Some(3)),
+            (&["theirs", "ours", "theirs", "theirs", "theirs"], Some(4)),
+            (&["theirs", "theirs", "theirs"], None),
+            (&["ours", "ours", "ours", "ours"], None),
+        ] {
+            let (mut fights, now) = (Fights::default(), Instant::now());
+            let fight = found.iter().position(|before| {
+                let change = AnnotationChange {
+                    namespace: "kube-system".to_owned(),
+                    key: "addons.k8s.io/dns".to_owned(),
+                    before: Some((*before).to_owned()),
+                    after: Some("ours".to_owned()),
+                    nodes: Vec::new(),
+                    node_mark: String::new(),
+                };
+                let said = fights.record_repairs(&name(), Some(&change), &Report::default(), now);
+                let is_named = |said: &str| said.contains("addons.k8s.io/dns");
+                said.as_deref().is_some_and(is_named)
+            });
+            assert_eq!(fight, expected, "{found:?}");
+        }
+    }
+
     #[test]
     fn both_managers_are_named_and_the_count_begins_again() {
         let (mut fights, now) = (Fights::default(), Instant::now());
@@ -184,14 +241,14 @@ mod tests {
         let left = report(Settlement::Left { autoscaler: None });
         for _ in 0..5 {
             assert_eq!(
-                fights.record_repairs(&name(), &left, now),
+                fights.record_repairs(&name(), None, &left, now),
                 None,
                 "it was not taken"
             );
         }
         let taken = report(Settlement::Taken);
         let said: Vec<_> = (0..4)
-            .map(|_| fights.record_repairs(&name(), &taken, now))
+            .map(|_| fights.record_repairs(&name(), None, &taken, now))
             .collect();
         let sentence = said[2].as_deref().unwrap();
         for part in ["data.key", "kubectl-edit", &field_manager("shop", "set")] {

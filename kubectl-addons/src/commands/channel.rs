@@ -3,13 +3,18 @@
 mod removed;
 mod table;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use addons_engine::kops;
-use addons_operation::{Choices, Offer, Plan, Resolver};
+use addons_engine::{Report, kops};
+use addons_loops::fights::{Fights, TRUCE, record_contested};
+use addons_operation::{Choices, Offer, Plan, Records, Resolution, Resolver};
+use addons_plan::closing::AnnotationChange;
 use anyhow::Result;
+use common::api::names::InstallationName;
 use common::catalogue::channel::ChannelVersion;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::cli::channel::{ChannelApplyArgs, ChannelListArgs};
 use crate::cli::operation::DryRunMode;
@@ -30,13 +35,14 @@ const RETRY: Duration = Duration::from_secs(5);
 pub async fn apply(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
     events::check_output(args.output.format)?;
     let Some(interval) = args.interval else {
-        return run_pass(session, args).await;
+        return run_pass(session, args, None).await;
     };
     let mut has_succeeded = false;
+    let mut term = LoopTerm::default();
     loop {
         // Read everything again: the index, the version and the cluster may have changed.
         let fresh = Session::with_timeout(session.global().clone(), Some(args.change.run.timeout));
-        let exit = match run_pass(&fresh, args).await {
+        let exit = match run_pass(&fresh, args, Some(&mut term)).await {
             Ok(exit) => exit,
             Err(error) => failure::report_failure(&error),
         };
@@ -51,11 +57,63 @@ pub async fn apply(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
     }
 }
 
-async fn run_pass(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
+/// What a pass of `--interval` needs to know about earlier ones.
+#[derive(Default)]
+struct LoopTerm {
+    /// What was taken back from another client.
+    fights: Fights,
+    /// Installations that are left alone until a time, because another client keeps replacing what this one has applied.
+    contested: BTreeMap<InstallationName, Instant>,
+}
+
+impl LoopTerm {
+    /// Leaves out what is contested.
+    fn leave_contested(&mut self, resolution: &mut Resolution) {
+        let now = Instant::now();
+        self.contested.retain(|_, until| *until > now);
+        resolution
+            .installations
+            .retain(|resolved| !self.contested.contains_key(&resolved.name));
+    }
+
+    /// Counts the records that were replaced after another client had done so. Too many repetitions are recorded and reported.
+    async fn count_fights(
+        &mut self,
+        session: &Session,
+        changes: Vec<(InstallationName, AnnotationChange)>,
+    ) -> Result<()> {
+        let now = Instant::now();
+        for (name, change) in changes {
+            let report = Report::default();
+            let fight = self
+                .fights
+                .record_repairs(&name, Some(&change), &report, now);
+            let Some(sentence) = fight else {
+                continue;
+            };
+            output::warn(&sentence);
+            self.contested.insert(name.clone(), now + TRUCE);
+            let records = Records::read(session.ctx()).await?;
+            if let Some(record) = records.get(&name) {
+                record_contested(session.ctx(), record, sentence).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn run_pass(
+    session: &Session,
+    args: &ChannelApplyArgs,
+    mut term: Option<&mut LoopTerm>,
+) -> Result<Exit> {
     let indexes = args.indexes.iter().chain(&args.files).cloned();
     let offer = Offer::Indexes(indexes.map(Into::into).collect());
     let resolver = Resolver::new(session.ctx(), offer).await?;
-    let resolution = resolver.resolve_indexes().await?;
+    let mut resolution = resolver.resolve_indexes().await?;
+    if let Some(term) = &mut term {
+        term.leave_contested(&mut resolution);
+    }
     let run = &args.change.run;
     let choices = Choices {
         repair: args.due.repair,
@@ -89,7 +147,17 @@ async fn run_pass(session: &Session, args: &ChannelApplyArgs) -> Result<Exit> {
         output::note("Must specify --yes to update");
         return Ok(worst);
     }
-    let worst = worst.max(change::run(session, plan, &args.change).await?);
+    let changes = plan.installations.iter();
+    let changes = changes.filter_map(|planned| {
+        let change = planned.plan.annotation()?.clone();
+        Some((planned.plan.installation.clone(), change))
+    });
+    let changes = changes.collect();
+    let exit = change::run(session, plan, &args.change).await?;
+    if let Some(term) = term.filter(|_| exit == Exit::Done) {
+        term.count_fights(session, changes).await?;
+    }
+    let worst = worst.max(exit);
     if !uninstalls {
         return Ok(worst);
     }

@@ -282,8 +282,10 @@ impl LeaderState {
             self.record_response(&done);
         }
         let fight = match &done.outcome {
-            Ok(ReconcileOutcome::Executed(_, report)) => {
-                self.fights.record_repairs(&done.name, report, now)
+            Ok(ReconcileOutcome::Executed(plan, report)) => {
+                let planned = plan.installations.first();
+                let shared = planned.and_then(|planned| planned.plan.annotation());
+                self.fights.record_repairs(&done.name, shared, report, now)
             }
             _ => None,
         };

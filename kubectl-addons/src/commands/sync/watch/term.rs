@@ -181,7 +181,7 @@ impl LeaderTerm {
     ) -> Result<()> {
         let now = Instant::now();
         for (name, report) in reports {
-            let Some(sentence) = self.fights.record_repairs(&name, &report, now) else {
+            let Some(sentence) = self.fights.record_repairs(&name, None, &report, now) else {
                 continue;
             };
             output::warn(&sentence);
