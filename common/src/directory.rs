@@ -165,9 +165,14 @@ impl DirectoryEntry {
     }
 
     /// Returns why an object that the add-on does not define is kept all the same, for example because an unreadable file may define
-    /// it. Returns `None` if its manifest was deleted.
+    /// it. Returns `None` if its manifest was deleted. `is_recorded` says whether an object is one of the installation: a manifest that
+    /// names no namespace any more counts as moved only once the object in the default namespace is.
     #[must_use]
-    pub fn reason_to_keep(&self, key: &ObjectKey) -> Option<String> {
+    pub fn reason_to_keep(
+        &self,
+        key: &ObjectKey,
+        is_recorded: impl Fn(&ObjectKey) -> bool,
+    ) -> Option<String> {
         let unread = self.problems.iter().find_map(|problem| match problem {
             DirectoryProblem::Unreadable { file, .. } | DirectoryProblem::Changing { file } => {
                 Some(file.clone())
@@ -179,9 +184,37 @@ impl DirectoryEntry {
             return Some(format!("{file} cannot be read, and may define it"));
         }
         let mut ignored = self.ignored.iter();
-        let ignored = ignored.find(|ignored| key.is_described_by(&ignored.key, NAMESPACE))?;
-        Some(format!("{}: {}", ignored.place, ignored.why))
+        let is_it = |ignored: &&IgnoredObject| {
+            key.is_described_by(&ignored.key, NAMESPACE) || lost_namespace(&ignored.key, key)
+        };
+        if let Some(ignored) = ignored.find(is_it) {
+            return Some(format!("{}: {}", ignored.place, ignored.why));
+        }
+        let mut manifests = self.manifests.iter();
+        let moved = manifests.find(|manifest| {
+            let written = ObjectKey::from_object(&manifest.object);
+            written.is_some_and(|written| {
+                let there = ObjectKey {
+                    namespace: Some(NAMESPACE.to_owned()),
+                    ..written.clone()
+                };
+                lost_namespace(&written, key) && !is_recorded(&there)
+            })
+        })?;
+        Some(format!(
+            "{} names no namespace; if that stays so, it is pruned by the next pass",
+            moved.place
+        ))
     }
+}
+
+/// Whether a manifest without a namespace has the kind and name of an object in a namespace other than the default one. A file that is
+/// only half written may look so.
+fn lost_namespace(written: &ObjectKey, key: &ObjectKey) -> bool {
+    let namespace = key.namespace.as_deref();
+    written.namespace.is_none()
+        && namespace.is_some_and(|namespace| namespace != NAMESPACE)
+        && (&written.group, &written.kind, &written.name) == (&key.group, &key.kind, &key.name)
 }
 
 impl Directory {

@@ -2,12 +2,15 @@
 
 mod adopted;
 mod asked;
+mod beside;
 mod classes;
+mod compared;
 mod contested;
 mod corpus;
 mod elected;
 mod gone;
 mod legacy;
+mod lost;
 mod pod;
 mod printed;
 mod unreadable;

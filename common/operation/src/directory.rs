@@ -1,6 +1,7 @@
 //! Syncs a directory: every add-on in it is installed or upgraded, and every add-on that left it is uninstalled (semantics 21).
 
 pub mod found;
+mod left_out;
 
 use std::sync::Arc;
 

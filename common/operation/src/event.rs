@@ -129,6 +129,8 @@ pub enum Finding {
     KopsRecord(String),
     /// An object of a directory is not applied although its manifest exists.
     Unmanaged(IgnoredObject),
+    /// Files of a directory cannot be applied, and the other files of their add-on are.
+    LeftOut(String),
     /// An installation is left alone because it comes from a directory.
     OfDirectory {
         /// The installation.

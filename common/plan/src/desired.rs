@@ -153,7 +153,9 @@ impl DesiredObject {
 }
 
 impl ManifestProblem {
-    fn place(&self) -> &FilePosition {
+    /// Returns the position of the object.
+    #[must_use]
+    pub fn place(&self) -> &FilePosition {
         match self {
             Self::Incomplete { place }
             | Self::Unserved { place, .. }

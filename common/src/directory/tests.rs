@@ -127,12 +127,12 @@ fn unlabelled_objects_are_ignored_and_held() {
     let directory = read(vec![file("a.yaml", &text)]);
     let addon = &directory.addons[0];
     assert_eq!(names(addon), ["kept"]);
-    let why = addon.reason_to_keep(&key("bare")).unwrap();
+    let why = addon.reason_to_keep(&key("bare"), |_| false).unwrap();
     assert_eq!(
         why,
         format!("{ROOT}/a.yaml:1: it has no label addonmanager.kubernetes.io/mode")
     );
-    assert_eq!(addon.reason_to_keep(&key("other")), None);
+    assert_eq!(addon.reason_to_keep(&key("other"), |_| false), None);
     let options = DirectoryOptions {
         all: true,
         ..DirectoryOptions::default()
@@ -140,6 +140,32 @@ fn unlabelled_objects_are_ignored_and_held() {
     let all = super::read(ROOT, vec![file("a.yaml", &text)], &options);
     assert_eq!(names(&all.addons[0]), ["bare", "kept"]);
     assert!(all.addons[0].ignored.is_empty());
+}
+
+/// (text, whether the object in the default namespace is recorded, whether the object of that name in another namespace is kept)
+#[test]
+fn what_lost_its_namespace_is_not_pruned_at_once() {
+    let bare = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
+    let reconciled = "labels: {addonmanager.kubernetes.io/mode: Reconcile}";
+    let labelled = bare.replace("name: x", &format!("name: x, {reconciled}"));
+    let moved = labelled.replace("name: x", "name: x, namespace: other");
+    let key = ObjectKey {
+        namespace: Some("shop".to_owned()),
+        ..key("x")
+    };
+    for (text, is_recorded, expected) in [
+        (bare, false, true),
+        (bare, true, true),
+        (&labelled, false, true),
+        (&labelled, true, false),
+        (&moved, false, false),
+        (&labelled.replace("name: x", "name: z"), false, false),
+    ] {
+        let directory = read(vec![file("a.yaml", text)]);
+        let addon = &directory.addons[0];
+        let why = addon.reason_to_keep(&key, |_| is_recorded);
+        assert_eq!(why.is_some(), expected, "{text} {is_recorded} {why:?}");
+    }
 }
 
 #[test]
@@ -183,13 +209,21 @@ fn what_cannot_be_read_holds_what_it_may_define() {
         assert!(problems(addon).contains(problem), "{}", problems(addon));
         assert_eq!(addon.is_left_alone(), left_alone, "{problem}");
         assert!(names(addon).contains(&"good"), "{problem}");
-        assert!(addon.reason_to_keep(&key("gone")).is_some(), "{problem}");
-        assert!(other.problems.is_empty() && other.reason_to_keep(&key("gone")).is_none());
+        assert!(
+            addon.reason_to_keep(&key("gone"), |_| false).is_some(),
+            "{problem}"
+        );
+        assert!(
+            other.problems.is_empty() && other.reason_to_keep(&key("gone"), |_| false).is_none()
+        );
     }
     // A file of comments is a manifest without objects.
     let directory = read(vec![file("a.yaml", "# nothing\n")]);
     assert!(directory.addons[0].problems.is_empty());
-    assert_eq!(directory.addons[0].reason_to_keep(&key("gone")), None);
+    assert_eq!(
+        directory.addons[0].reason_to_keep(&key("gone"), |_| false),
+        None
+    );
 }
 
 #[test]
@@ -227,8 +261,8 @@ fn two_files_that_define_one_object_are_named() {
         assert_eq!(problems(addon), expected);
         assert!(!addon.is_left_alone());
         assert_eq!(names(addon), [rest]);
-        assert!(addon.reason_to_keep(&key("x")).is_some());
-        assert_eq!(addon.reason_to_keep(&key("y")), None);
+        assert!(addon.reason_to_keep(&key("x"), |_| false).is_some());
+        assert_eq!(addon.reason_to_keep(&key("y"), |_| false), None);
     }
     // Of the same text twice in one add-on, one stays.
     let twice = read(vec![

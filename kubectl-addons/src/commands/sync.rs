@@ -10,14 +10,17 @@ use std::sync::Arc;
 
 use addons_operation::directory::found::DirectorySync;
 use addons_operation::error::DirectorySyncError;
+use addons_operation::plan::compare;
 use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, Interruption, Offer, Plan, Resolver};
+use addons_plan::InstallationPlan;
 use addons_sources::directory;
 use anyhow::{Context as _, Result};
 use common::api::names::InstallationName;
 use common::directory::allowed::AllowList;
 use common::directory::{DirectoryFile, DirectoryOptions, read};
 
+use super::diff;
 use crate::change::InstallationReports;
 use crate::cli::operation::DryRunMode;
 use crate::cli::sync::{AllowedKinds, SyncArgs};
@@ -70,8 +73,8 @@ async fn run_pass(
         wait_for_types: args.change.wait_for_types(),
         ..choices::parse_choices(args.change.accept, args.delete, &args.differences)
     };
-    let (plan, mut failed) =
-        partial::plan_partially(&resolver, resolution, &choices, false).await?;
+    let mut plan = resolver.plan_directory(resolution, &choices).await?;
+    let mut failed = std::mem::take(&mut plan.failed);
     if !args.watch {
         change::check_named(session, &plan)?;
     }
@@ -125,6 +128,9 @@ async fn carry_out(
 ) -> Result<(Exit, InstallationReports)> {
     let change = &args.change;
     if change.dry_run != DryRunMode::None {
+        if change.dry_run == DryRunMode::Server {
+            show_fields(session, &plan).await?;
+        }
         let mut exit = change::run(session, plan, change).await?;
         if let Some(removal) = removal {
             exit = exit.max(change::show_dry_run(session, removal, change.dry_run).await?);
@@ -157,6 +163,23 @@ async fn carry_out(
         }
     }
     Ok((exit, reports))
+}
+
+/// Shows field by field what would change.
+async fn show_fields(session: &Session, plan: &Plan) -> Result<()> {
+    let now = session.cluster().await?.now();
+    let is_one_of_several = plan.installations.len() > 1;
+    for planned in &plan.installations {
+        let changes = compare(session.ctx(), planned).await?;
+        // The plan is shown afterwards, with its warnings.
+        let shown = InstallationPlan {
+            warnings: Vec::new(),
+            ..planned.plan.clone()
+        };
+        let text = diff::describe_changes(&shown, &changes, is_one_of_several, now);
+        output::note(text.trim_end());
+    }
+    Ok(())
 }
 
 /// Returns why nothing is uninstalled although manifests were removed: an empty or mostly empty directory is rarely intended.

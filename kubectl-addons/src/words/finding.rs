@@ -51,6 +51,10 @@ pub fn describe_finding(finding: &Finding) -> String {
             let why = format!("{}: {} is ignored: {}", ignored.place, ignored.key, ignored.why);
             format!("warning: {}", ForeignText::new(&why))
         }
+        Finding::LeftOut(files) => format!(
+            "warning: {}: left out; the other files of its add-on are applied, and nothing of it is pruned",
+            ForeignText::new(files)
+        ),
         Finding::OfDirectory {
             installation,
             directory,

@@ -51,6 +51,56 @@ async fn a_bad_file_deletes_nothing_and_stops_nothing() -> Result<()> {
     Ok(())
 }
 
+/// Semantics 21: a file whose objects the cluster does not serve, or refuses, is left out; the other files of its add-on are applied, and
+/// nothing of it is pruned.
+#[tokio::test]
+async fn a_file_that_cannot_be_applied_is_left_out() -> Result<()> {
+    let directory = Directory::new("left-out").await?;
+    let stage = &directory.stage;
+    directory.write("a/1.yaml", &directory.reconciled("a-1", "1"))?;
+    directory.write("a/2.yaml", &directory.reconciled("a-2", "1"))?;
+    directory.write("a/3.yaml", &directory.reconciled("a-3", "1"))?;
+    stage.run(&directory.line("--yes")).await?.done()?;
+    let reconciled = "labels: {addonmanager.kubernetes.io/mode: Reconcile}";
+    let unserved = format!(
+        "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\n\
+         metadata: {{name: as.example.test, {reconciled}}}\n"
+    );
+    let invalid = directory
+        .reconciled("a-2", "1")
+        .replace("data: {key: \"1\"}", "data: {'not a key': '1'}");
+    let (mut value, unpruned) = (1, directory.reconciled("a-4", "1"));
+    for (bad, why) in [
+        (&unserved, "does not serve CustomResourceDefinition"),
+        (&invalid, "not a key"),
+    ] {
+        value += 1;
+        let first = directory.reconciled("a-1", &value.to_string());
+        directory.write("a/1.yaml", &first)?;
+        directory.write("a/2.yaml", bad)?;
+        directory.write("a/3.yaml", &unpruned)?;
+        let said = stage.run(&directory.line("--yes")).await?.ended(1)?;
+        let left_out = "a/2.yaml: left out; the other files of its add-on are applied";
+        for words in [why, left_out] {
+            ensure!(said.stderr.contains(words), "{words}: {}", said.stderr);
+        }
+        let found = directory.value("a-1").await?;
+        ensure!(
+            found == Some(value.to_string()),
+            "{found:?}: {}",
+            said.stderr
+        );
+        for name in ["a-2", "a-3", "a-4"] {
+            ensure!(stage.has("configmap", name).await?, "{name} is missing");
+        }
+    }
+    directory.write("a/2.yaml", &directory.reconciled("a-2", "2"))?;
+    stage.run(&directory.line("--yes")).await?.done()?;
+    ensure!(directory.value("a-2").await?.as_deref() == Some("2"));
+    ensure!(!stage.has("configmap", "a-3").await?, "it is pruned");
+    Ok(())
+}
+
 /// Semantics 21: two files of one basename, and two files that define one object.
 #[tokio::test]
 async fn contradictions_are_named_and_change_nothing() -> Result<()> {

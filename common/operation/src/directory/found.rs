@@ -35,7 +35,8 @@ impl DirectorySync {
     ) -> BTreeMap<ObjectKey, String> {
         let keys = inventory.objects.keys();
         let kept = keys.filter_map(|key| {
-            let why = addon.reason_to_keep(key);
+            let is_recorded = |other: &ObjectKey| inventory.objects.contains_key(other);
+            let why = addon.reason_to_keep(key, is_recorded);
             let why = why.or_else(|| why_not_prunable(&self.allowed, key));
             let why = why.or_else(|| self.keep_reason.clone());
             Some((key.clone(), why?))
@@ -63,7 +64,7 @@ impl DirectorySync {
         });
         let is_there = |addon: &DirectoryEntry| {
             let mut wanted = written(addon).into_iter();
-            addon.reason_to_keep(key).is_some()
+            addon.reason_to_keep(key, |_| false).is_some()
                 || wanted.any(|wanted| key.is_described_by(&wanted, NAMESPACE))
         };
         is_other

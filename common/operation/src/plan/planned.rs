@@ -87,9 +87,13 @@ pub struct RollbackPoint {
 impl PlannedInstallation {
     /// Refuses what has to be accepted and was not, and what the server refuses.
     fn check(&self, allow_breakage: bool) -> Result<(), OperationError> {
+        check(&[&self.plan], allow_breakage).map_err(|error| self.in_directory(error))
+    }
+
+    /// Adds the directory that the installation comes from, if any, to an error.
+    pub(crate) fn in_directory(&self, error: OperationError) -> OperationError {
         let plan = &self.plan;
-        let directory = self.record.spec.addon_ref.directory.clone();
-        check(&[plan], allow_breakage).map_err(|error| match directory {
+        match self.record.spec.addon_ref.directory.clone() {
             Some(directory) => OperationError::InDirectory {
                 path: format!("{directory}/{}", plan.addon),
                 installation: plan.installation.clone(),
@@ -97,7 +101,7 @@ impl PlannedInstallation {
                 error: Box::new(error),
             },
             None => error,
-        })
+        }
     }
 
     /// Whether the plan continues an operation that was interrupted or failed.

@@ -5,7 +5,7 @@ use addons_operation::error::DirectorySyncError;
 use addons_operation::text::shell_word;
 use common::api::names::InstallationName;
 
-use super::{command, fix_line, operation_hints, typed};
+use super::{command, operation_hints, typed};
 
 /// Advice for errors about directories. `None` for all others.
 pub(super) fn directory_hints(error: &OperationError) -> Option<Vec<String>> {
@@ -24,7 +24,11 @@ pub(super) fn directory_hints(error: &OperationError) -> Option<Vec<String>> {
     }
     let lines = match error.root() {
         OperationError::OfDirectory { directory, .. } => {
-            fix_line(&format!("kubectl addons sync {}", shell_word(directory)))
+            let sync = format!("kubectl addons sync {}", shell_word(directory));
+            vec![
+                format!("look:   {sync} --dry-run=server"),
+                format!("fix:    {sync}"),
+            ]
         }
         OperationError::NotSynced(DirectorySyncError::Empty { directory, .. }) => {
             let directory = shell_word(directory);
