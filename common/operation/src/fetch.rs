@@ -16,6 +16,7 @@ use common::api::catalogue::{Auth, Source};
 use common::api::installation::Signature;
 use common::catalogue::Origin;
 use common::catalogue::due::{DueReason, DueVerdict};
+use common::catalogue::select::SelectionRules;
 use common::manifest::digest::{self, HashError};
 use futures::StreamExt as _;
 use futures::stream;
@@ -316,13 +317,19 @@ pub async fn with_dependencies(
     Ok(verified)
 }
 
-/// Verifies the content and returns the hash to record, with a warning if nothing could be verified: only an index may have an md5, which
-/// kops compares as text (semantics 11.4).
+/// Verifies the content and returns the hash to record, with a warning if nothing could be verified: only an index whose records kops
+/// shares, or one under the channels rules, may have an md5 (semantics 11.4).
 fn verify_hash(
     resolved: &Resolved,
     package: &Package,
 ) -> Result<(String, Option<String>), HashError> {
-    let takes_md5 = matches!(*resolved.entry.origin, Origin::Index { .. });
+    let is_channels = match resolved.rules {
+        SelectionRules::Channels => true,
+        SelectionRules::Documented => false,
+        SelectionRules::Auto => resolved.entry.version.version.is_empty(),
+    };
+    let is_of_kops = is_channels || resolved.shared.is_some();
+    let takes_md5 = is_of_kops && matches!(*resolved.entry.origin, Origin::Index { .. });
     let of_content = || match package.as_file() {
         Some(file) => digest::sha256_trimmed(&file.bytes),
         None => package.digest(),

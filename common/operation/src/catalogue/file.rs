@@ -11,6 +11,7 @@ use addons_sources::location::{self, LocatedCatalogue};
 use addons_sources::pinned::{self, PinnedFile};
 use addons_sources::{Reach, SourceAccess};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueFrom, SourceKind};
+use common::catalogue::select::SelectionRules;
 use common::catalogue::{merged, reference, relative, size};
 use common::manifest::digest;
 
@@ -103,7 +104,7 @@ pub(crate) async fn fetch_content(
     let access = access(ctx, credentials.as_deref(), &reach);
     let file = pinned::fetch_with_digest(&from.to_pinned_source(), digest, &access).await?;
     // The warnings were shown when the catalogue was added.
-    let (spec, _) = merge_content(known, from, file)?;
+    let (spec, _) = merge_content(ctx.settings().rules, known, from, file)?;
     reference::check(&known.spec, &spec).map_err(CatalogueFileError::from)?;
     Ok(spec)
 }
@@ -136,7 +137,7 @@ pub fn read_content(
     from: &CatalogueFrom,
     file: PinnedFile,
 ) -> Result<AddonCatalogueSpec, OperationError> {
-    let (spec, warnings) = merge_content(known, from, file)?;
+    let (spec, warnings) = merge_content(ctx.settings().rules, known, from, file)?;
     for warning in warnings {
         ctx.report_finding(Finding::Index(warning));
     }
@@ -154,6 +155,7 @@ pub fn revision(file: &PinnedFile) -> String {
 
 /// Returns the spec for the catalogue with the content of the file, and warnings.
 fn merge_content(
+    rules: SelectionRules,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
     file: PinnedFile,
@@ -165,7 +167,7 @@ fn merge_content(
         None => file.location,
     };
     let mut one = find_catalogue(&file.bytes, &location, known)?;
-    let mut warnings = md5::remove_hashes(&mut one);
+    let mut warnings = md5::remove_hashes(rules, &mut one);
     warnings.append(&mut one.warnings);
     let mut spec = one.object.spec;
     if from.url.is_none() && spec.base_url.as_ref() == Some(&location) {

@@ -117,7 +117,7 @@ impl ReadCatalogueFile {
             }
         }
         for part in &mut file.parts {
-            let warnings = md5::remove_hashes(&mut part.located);
+            let warnings = md5::remove_hashes(ctx.settings().rules, &mut part.located);
             part.located.warnings.extend(warnings);
         }
         file

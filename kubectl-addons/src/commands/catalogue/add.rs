@@ -103,7 +103,7 @@ async fn read_locations(session: &Session, args: &CatalogueAddArgs) -> Result<Ve
     }
     let mut objects: Vec<AddedCatalogue> = Vec::new();
     for (typed, mut one) in found {
-        for warning in &md5::remove_hashes(&mut one) {
+        for warning in &md5::remove_hashes(session.rules(), &mut one) {
             output::warn(warning);
         }
         for warning in &one.warnings {

@@ -1,11 +1,13 @@
 //! The md5 hashes of kops indexes, which verify nothing (semantics 11.4).
 
 use addons_sources::location::LocatedCatalogue;
+use common::catalogue::select::SelectionRules;
 use common::manifest::digest::HashAlgorithm;
 
-/// Removes md5 hashes from an index, because a catalogue cannot have them: the content then decides what is due. Returns warnings.
-pub fn remove_hashes(located: &mut LocatedCatalogue) -> Vec<String> {
-    if !located.is_index {
+/// Removes md5 hashes from an index if the channels rules are asked for: the content then decides what is due. Returns warnings. With other
+/// rules they stay, and are refused like every unusable hash.
+pub fn remove_hashes(rules: SelectionRules, located: &mut LocatedCatalogue) -> Vec<String> {
+    if !located.is_index || rules != SelectionRules::Channels {
         return Vec::new();
     }
     let addons = located.object.spec.addons.iter_mut();
