@@ -94,7 +94,7 @@ async fn after_an_adoption_only_what_differs_is_due() -> Result<()> {
         .run(&format!("channel apply {channel} --yes"))
         .await?
         .done()?;
-    ensure!(said.stderr.contains("1 updated"), "{}", said.stderr);
+    ensure!(said.stderr.contains("1 changed"), "{}", said.stderr);
     let live = stage.must("configmap", "dns").await?;
     ensure!(live["data"] == json!({"a": "2"}), "{live}");
     Ok(())

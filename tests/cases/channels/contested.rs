@@ -6,6 +6,23 @@ use anyhow::{Result, ensure};
 
 use super::{Entry, index, record, recorded_by_kops};
 
+/// What the loop has said.
+fn said(stage: &Stage) -> Result<String> {
+    Ok(std::fs::read_to_string(stage.plugin.home().join("stderr"))?)
+}
+
+/// Waits until the record of kops is as this index says.
+async fn until_ours(stage: &Stage, channel: &str) -> Result<()> {
+    until("the record is that of the index", async || {
+        let text = record(stage, "dns").await?;
+        Ok(match text.is_some_and(|text| text.contains(channel)) {
+            true => Ok(()),
+            false => Err(said(stage)?),
+        })
+    })
+    .await
+}
+
 /// Semantics 20: a record that another client replaces again and again is left alone, and the loop says so.
 #[tokio::test]
 async fn a_loop_does_not_fight_with_kops() -> Result<()> {
@@ -20,23 +37,15 @@ async fn a_loop_does_not_fight_with_kops() -> Result<()> {
     let line = format!("channel apply {channel} --yes --interval 1s");
     let words: Vec<&str> = line.split_whitespace().collect();
     let _loop = stage.plugin.start(&words)?;
-    let said = || std::fs::read_to_string(stage.plugin.home().join("stderr"));
-    let is_ours = async || {
-        let text = record(&stage, "dns").await.ok().flatten();
-        Ok(match text.filter(|text| text.contains(&channel)) {
-            Some(_) => Ok(()),
-            None => Err(said()?),
-        })
-    };
     let theirs =
         r#"{"channel":"s3://other/index.yaml","id":"b","manifestHash":"0","systemGeneration":1}"#;
-    until("it is installed", is_ours).await?;
+    until_ours(&stage, &channel).await?;
     for _ in 0..3 {
         recorded_by_kops(&stage, "dns", theirs).await?;
-        until("it is ours again", is_ours).await?;
+        until_ours(&stage, &channel).await?;
     }
     until("the loop says so", async || {
-        let said = said()?;
+        let said = said(&stage)?;
         Ok(
             match said.contains("metadata.annotations[addons.k8s.io/dns] was taken back 3 times") {
                 true => Ok(()),
