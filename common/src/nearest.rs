@@ -1,4 +1,4 @@
-//! Finds the name that a misspelt one probably means.
+//! Finds the name that a misspelt one probably means, and asks whether it was meant.
 
 /// The maximum length of names that are compared, because the cost of an edit distance is the product of both lengths.
 const MAX_LENGTH: usize = 128;
@@ -25,6 +25,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         })
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// Returns the end of a message about an unknown name, `; did you mean web?`. Empty if no name is similar.
+#[must_use]
+pub fn did_you_mean(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 #[cfg(test)]

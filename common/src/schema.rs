@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::traits::defined_kind;
 use crate::manifest::{FilePosition, Manifest};
+use crate::nearest::did_you_mean;
 use check::{SchemaChecker, SchemaFinding};
 
 /// Maximum number of problems that are listed.
@@ -163,7 +164,7 @@ impl CrdSchemas {
                         definition: schema.definition.clone(),
                     }),
                     SchemaFinding::Unknown { path, near } => {
-                        let meant = suggestion(near.as_deref());
+                        let meant = did_you_mean(near.as_deref());
                         warnings.insert(format!(
                             "{place}: {key}: {path} is unknown and will be dropped{meant}"
                         ));
@@ -182,21 +183,8 @@ impl CrdSchemas {
     }
 }
 
-/// Returns why the API server would refuse an object by an openAPIV3Schema, as pairs of path and message: `spec.a`, and `must be a string,
-/// not a list`.
-#[must_use]
-pub fn find_problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
-    let findings = SchemaChecker::check_root(schema, object).into_iter();
-    findings
-        .filter_map(|finding| match finding {
-            SchemaFinding::Problem { path, message } => Some((path, message)),
-            SchemaFinding::Unknown { .. } | SchemaFinding::Note(_) => None,
-        })
-        .collect()
-}
-
 /// Returns why `fieldValidation=Strict` would refuse an object by an openAPIV3Schema, including unknown fields, as pairs of path and
-/// message.
+/// message: `spec.a`, and `must be a string, not a list`.
 #[must_use]
 pub fn find_strict_problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
     let findings = SchemaChecker::check_root(schema, object).into_iter();
@@ -204,17 +192,12 @@ pub fn find_strict_problems(schema: &Value, object: &Value) -> Vec<(String, Stri
         .filter_map(|finding| match finding {
             SchemaFinding::Problem { path, message } => Some((path, message)),
             SchemaFinding::Unknown { path, near } => {
-                let message = format!("unknown field{}", suggestion(near.as_deref()));
+                let message = format!("unknown field{}", did_you_mean(near.as_deref()));
                 Some((path, message))
             }
             SchemaFinding::Note(_) => None,
         })
         .collect()
-}
-
-/// Suggests the field that an unknown one may stand for.
-fn suggestion(near: Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// Iterates over the versions of a definition.

@@ -1,4 +1,6 @@
-//! Bytes as hex digits, texts of a maximum length, and lists that name only the first items and count the rest.
+//! Bytes as hex digits, texts of a maximum length, lists that name only the first items and count the rest, and lines that are joined.
+
+use std::fmt::Display;
 
 /// Returns bytes as lower-case hex digits.
 #[must_use]
@@ -37,6 +39,28 @@ pub fn and_more(count: usize) -> String {
     }
 }
 
+/// How many names [`join_equal`] lists before it counts the rest.
+const MOST_JOINED: usize = 3;
+
+/// Returns a line `NAME: TEXT` for each text. Names with the same text share a line: `a, b, c and 19 more: TEXT`.
+pub fn join_equal<N, T>(lines: impl IntoIterator<Item = (N, T)>) -> Vec<String>
+where
+    N: ToString,
+    T: PartialEq + Display,
+{
+    let mut groups: Vec<(T, Vec<String>)> = Vec::new();
+    for (name, text) in lines {
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(name.to_string()),
+            None => groups.push((text, vec![name.to_string()])),
+        }
+    }
+    let groups = groups.into_iter();
+    groups
+        .map(|(text, names)| format!("{}: {text}", list_first(names, MOST_JOINED)))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +83,13 @@ mod tests {
         ] {
             assert_eq!(shorten(text.to_owned(), most), expected);
         }
+    }
+
+    #[test]
+    fn names_with_the_same_text_share_a_line() {
+        let rows = ["a", "b", "c", "d", "e"].map(|name| (name, "no"));
+        let lines = join_equal([("x", "yes")].into_iter().chain(rows).chain([("y", "yes")]));
+        assert_eq!(lines, ["x, y: yes", "a, b, c and 2 more: no"]);
     }
 
     #[test]

@@ -17,13 +17,14 @@ use common::api::names::InstallationName;
 
 use crate::cli::operation::{ChangeArgs, DryRunMode, RunArgs};
 use crate::exit::{Exit, exit_of_report, exit_with_skipped, exit_without_skipped};
+use crate::failure::{self, AnnouncedRefusal};
 use crate::interrupt::{SignalReceiver, WritingGuard};
 use crate::output::{self, of_cluster};
 use crate::progress::ShownFailures;
 use crate::prompt::confirm;
 use crate::session::Session;
 use crate::words::{dry_run as told, hint, plan as words, typed};
-use crate::{again, choices, events, failure};
+use crate::{again, choices, events};
 
 /// The last line of a dry run.
 pub const UNCHANGED: &str = "dry run: nothing was changed";
@@ -65,7 +66,7 @@ pub async fn run(session: &Session, plan: Plan, change: &ChangeArgs) -> Result<E
     }
     if let Err(refusal) = plan.check_breakages() {
         announce(session, &plan);
-        return Err(refusal.into());
+        return Err(AnnouncedRefusal::new(refusal).into());
     }
     execute(session, plan, &change.run, !change.no_init).await
 }
@@ -90,7 +91,7 @@ pub async fn execute_announced(
     run: &RunArgs,
     define: bool,
 ) -> Result<Exit> {
-    plan.check_refusals().map_err(OperationError::from)?;
+    plan.check_refusals().map_err(AnnouncedRefusal::new)?;
     let plan = accept_migrations(plan, run.yes)?;
     let plan = accept_recreations(plan, run.yes)?;
     match session.turn() {
@@ -303,7 +304,7 @@ pub async fn report_up_to_date(session: &Session, plan: &Plan) -> Result<()> {
 pub async fn propose(session: &Session, plan: &Plan) -> Result<()> {
     report_up_to_date(session, plan).await?;
     announce(session, plan);
-    Ok(plan.check()?)
+    Ok(plan.check().map_err(AnnouncedRefusal::new)?)
 }
 
 /// Whether each installation gets a single line: on a terminal with several installations and without `-v`.
@@ -361,7 +362,7 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Exit> {
 /// As [`preview`].
 pub fn conclude_preview(plan: &Plan) -> Result<Exit> {
     output::note(UNCHANGED);
-    plan.check()?;
+    plan.check().map_err(AnnouncedRefusal::new)?;
     Ok(Exit::Done)
 }
 
@@ -382,7 +383,7 @@ fn accept_migrations(plan: Plan, yes: bool) -> Result<Plan> {
         return Ok(plan);
     };
     if yes || !output::can_ask() {
-        return Err(refusal.into());
+        return Err(AnnouncedRefusal::new(refusal).into());
     }
     confirm("Write these objects again and remove the version? [y/N] ")?;
     Ok(plan.accepting_migrations())
@@ -395,7 +396,7 @@ fn accept_recreations(plan: Plan, yes: bool) -> Result<Plan> {
         return Ok(plan);
     };
     if yes || !refusal.is_acceptable() || !output::can_ask() {
-        return Err(OperationError::from(refusal).into());
+        return Err(AnnouncedRefusal::new(refusal).into());
     }
     confirm(if refusal.deletes_holders() {
         "Delete these objects? [y/N] "

@@ -85,7 +85,10 @@ impl Display {
             OperationEvent::Finding(finding) => {
                 let text = words::finding::describe_finding(finding);
                 if self.state().warned.insert(text.clone()) {
-                    output::note(&text);
+                    match words::finding::shared_warning(finding) {
+                        Some((addon, why)) => output::warn_of_addon(addon, &why),
+                        None => output::note(&text),
+                    }
                     let message = text.trim_start_matches("warning: ");
                     events::emit(&events::PrintedEvent::Finding { message });
                 }

@@ -12,6 +12,8 @@ use addons_plan::refusal::FailureCause;
 use addons_sources::scratch;
 use serde::Serialize;
 
+use crate::partial::FailedTogether;
+
 /// How the program ends. With several add-ons, the highest of 6, 5, 4, 3, 1 counts. 2 ends the program before any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,6 +40,10 @@ pub enum Exit {
 impl Exit {
     /// Returns the code of the first error in the chain that has its own code, or else [`Exit::Failed`].
     pub fn from_error(error: &anyhow::Error) -> Self {
+        if let Some(together) = error.downcast_ref::<FailedTogether>() {
+            let codes = together.errors().iter().map(Self::from_error);
+            return codes.max().unwrap_or(Self::Failed);
+        }
         error
             .chain()
             .find_map(Self::code_of_cause)

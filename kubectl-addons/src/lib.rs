@@ -93,6 +93,7 @@ pub fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(error) => failure::report_failure(&error),
     };
+    output::print_held();
     events::emit_end(exit);
     // Do not wait longer for a credential helper or a name server that does not respond.
     runtime.shutdown_timeout(SHUTDOWN);

@@ -2,6 +2,7 @@
 //!
 //! Several values are printed in JSON and YAML as one object `{"items": [...]}`. Fields of items are added, never renamed or removed.
 
+mod held;
 pub mod html;
 pub mod live;
 pub mod markdown;
@@ -20,6 +21,7 @@ use serde::Serialize;
 
 use crate::cli::{Listing, OutputFormat};
 use crate::exit::{self, Exit};
+use crate::failure::AnnouncedRefusal;
 use crate::words::{ending, typed};
 
 pub use text::{escape_text, pad_text};
@@ -34,11 +36,13 @@ pub struct ItemList<'a, T> {
 /// Prints text for people, without control characters that would affect a terminal. If the reader closed the pipe (`| head`), the program
 /// ends quietly with 0. A full disk ends it with 1.
 pub fn print_text(text: &str) {
+    print_held();
     write(prepare_text(text).as_bytes());
 }
 
 /// Prints text like [`print_text`], with colours.
 pub fn print_painted(text: &str) {
+    print_held();
     write(style::paint(&prepare_text(text)).as_bytes());
 }
 
@@ -115,14 +119,36 @@ pub fn print_value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow
 
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
+    print_held();
+    print_note(text);
+}
+
+/// Warns about an add-on. Add-ons with the same text share a line, so it is printed before the next text or by [`print_held`].
+pub fn warn_of_addon(addon: &str, text: &str) {
+    let label = of_cluster::label_lines("-");
+    held::hold(label.trim_end_matches('-').to_owned(), addon, text);
+}
+
+/// Prints the warnings about add-ons that are held.
+pub fn print_held() {
+    for line in held::take_lines() {
+        print_labelled(&style::paint(&prepare_text(&line)));
+    }
+}
+
+fn print_note(text: &str) {
     let text = style::paint(&prepare_text(&text::replace_causes(text)));
-    let text = of_cluster::label_lines(&text);
+    print_labelled(&of_cluster::label_lines(&text));
+}
+
+fn print_labelled(text: &str) {
     // A closed stderr does not stop the program.
     let _ = live::print_above(|| writeln!(anstream::stderr().lock(), "{text}"));
 }
 
 /// Prints a question on stderr and leaves the cursor behind it.
 pub fn ask(text: &str) {
+    print_held();
     let mut stderr = anstream::stderr().lock();
     let _ = stderr
         .write_all(escape_text(text).as_bytes())
@@ -143,6 +169,8 @@ pub fn warn(text: &str) {
 
 /// Formats `WHAT: CAUSE: CAUSE`, with the flag that overrides a protection.
 pub fn describe_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let announced = error.downcast_ref::<AnnouncedRefusal>();
+    let error = announced.map_or(error, AnnouncedRefusal::whole);
     let text = with_causes(error) + ending::sentence_end(error);
     text::replace_causes(&text)
 }

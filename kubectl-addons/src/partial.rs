@@ -1,45 +1,167 @@
-//! Commands without names concern all installations, and the failure of one does not stop the others.
+//! Failures of single installations. Commands without names concern all installations, and the failure of one does not stop the others; a
+//! command with names or a set changes nothing if one of them fails, and reports all failures at once.
 
 use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, OperationError, Plan, Resolution, Resolver};
+use anyhow::Result;
+use common::text::list_first;
 
+use crate::commands::set::{self, SetPlace};
 use crate::exit::Exit;
 use crate::failure;
+use crate::output::describe_chain;
 
-/// Returns the plan of a command, and the installations that are left out of it. With named installations, nothing is left out: one failure
-/// fails the command.
+/// How many installations with the same failure are named.
+const MOST_NAMED: usize = 5;
+
+/// The failures of several installations, of which none is changed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", join_errors(.0))]
+pub struct FailedTogether(Vec<anyhow::Error>);
+
+impl FailedTogether {
+    /// Returns the failures, each with its own advice.
+    pub fn errors(&self) -> &[anyhow::Error] {
+        &self.0
+    }
+}
+
+fn join_errors(errors: &[anyhow::Error]) -> String {
+    let texts: Vec<String> = errors
+        .iter()
+        .map(|one| describe_chain(one.as_ref()))
+        .collect();
+    texts.join("\n")
+}
+
+/// Returns the plan of a command, and the installations that are left out of it. With named installations or a set, nothing is left out:
+/// one failure fails the command.
 ///
 /// # Errors
-/// Those of [`Resolver::plan`], or an error of a named installation.
+/// Those of [`Resolver::plan`], or the errors of named installations.
 pub async fn plan_partially(
     resolver: &Resolver<'_>,
     resolution: Resolution,
     choices: &Choices,
     is_named: bool,
-) -> Result<(Plan, Vec<FailedInstallation>), OperationError> {
+    set: Option<&SetPlace>,
+) -> Result<(Plan, Vec<FailedInstallation>)> {
     if is_named {
-        let plan = resolver.plan(resolution.whole()?, choices).await?;
-        return Ok((plan.whole()?, Vec::new()));
+        let plan = plan_whole(resolver, resolution, choices, set).await?;
+        return Ok((plan, Vec::new()));
     }
-    let mut plan = resolver.plan(resolution, choices).await?;
+    let plan = resolver.plan(resolution, choices).await;
+    let mut plan = plan.map_err(|error| set::within(set.cloned(), error))?;
     let failed = std::mem::take(&mut plan.failed);
     Ok((plan, failed))
 }
 
-/// Reports what was left out, each with its advice. Returns the highest exit code.
+/// Returns the plan of a command whose installations are all named, or declared in `set`.
+///
+/// # Errors
+/// Those of [`Resolver::plan`], or the errors of all installations that cannot be resolved, or planned.
+pub async fn plan_whole(
+    resolver: &Resolver<'_>,
+    resolution: Resolution,
+    choices: &Choices,
+    set: Option<&SetPlace>,
+) -> Result<Plan> {
+    let resolution = check_resolution(resolution, set)?;
+    let plan = resolver.plan(resolution, choices).await;
+    let mut plan = plan.map_err(|error| set::within(set.cloned(), error))?;
+    check_failed(std::mem::take(&mut plan.failed), set)?;
+    Ok(plan)
+}
+
+/// Returns the resolution if every installation could be resolved.
+///
+/// # Errors
+/// Those of all installations that could not be resolved.
+pub fn check_resolution(mut resolution: Resolution, set: Option<&SetPlace>) -> Result<Resolution> {
+    check_failed(std::mem::take(&mut resolution.failed), set)?;
+    Ok(resolution)
+}
+
+fn check_failed(failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Result<()> {
+    if failed.len() == 1 {
+        let errors = failed.into_iter().map(|one| one.error);
+        return errors
+            .map(|error| Err(set::within(set.cloned(), error)))
+            .collect();
+    }
+    let mut errors = name_errors(failed, set);
+    match errors.len() {
+        0 => Ok(()),
+        1 => Err(errors.remove(0)),
+        _ => Err(FailedTogether(errors).into()),
+    }
+}
+
+/// Reports what was left out, each failure once and with its advice. Returns the highest exit code.
 pub fn report_failed(failed: Vec<FailedInstallation>) -> Exit {
-    let failed = failed.into_iter();
-    let exits = failed.map(|FailedInstallation { name, error }| report_failure(&name, error));
+    let errors = name_errors(failed, None);
+    let exits = errors.iter().map(failure::report_failure);
     exits.max().unwrap_or(Exit::Done)
 }
 
 /// Reports the failure of an installation under its name.
 pub fn report_failure(name: &str, error: OperationError) -> Exit {
-    let is_named = error.to_string().contains(name);
-    let error = anyhow::Error::from(error);
-    failure::report_failure(&if is_named {
-        error
-    } else {
-        error.context(name.to_owned())
-    })
+    report_failed(vec![FailedInstallation {
+        name: name.to_owned(),
+        error,
+    }])
+}
+
+/// Adds their installations to errors that do not name them. Installations with the same error share it.
+fn name_errors(failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Vec<anyhow::Error> {
+    let mut errors: Vec<(String, Vec<String>, anyhow::Error)> = Vec::new();
+    for FailedInstallation { name, error } in failed {
+        let error = set::within(set.cloned(), error);
+        let text = describe_chain(error.as_ref());
+        match errors.iter_mut().find(|(known, ..)| *known == text) {
+            Some((_, names, _)) => names.push(name),
+            None => errors.push((text, vec![name], error)),
+        }
+    }
+    let errors = errors.into_iter();
+    let named = errors.map(|(text, names, error)| match names.as_slice() {
+        [name] if text.contains(name) => error,
+        names => error.context(list_first(names, MOST_NAMED)),
+    });
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_is_told_once() {
+        let unknown = |name: &str| OperationError::UnknownCatalogue {
+            name: name.to_owned(),
+            near: None,
+        };
+        let failed = |name: &str, error| FailedInstallation {
+            name: name.to_owned(),
+            error,
+        };
+        let error = check_failed(
+            vec![
+                failed("a", unknown("x1")),
+                failed("till", unknown("till")),
+                failed("b", unknown("x1")),
+            ],
+            None,
+        );
+        let error = error.unwrap_err();
+        let together = error.downcast_ref::<FailedTogether>().unwrap();
+        assert_eq!(together.errors().len(), 2);
+        assert_eq!(
+            error.to_string(),
+            "a, b: no catalogue named x1\nno catalogue named till"
+        );
+        let one = check_failed(vec![failed("a", unknown("x1"))], None).unwrap_err();
+        assert_eq!(one.to_string(), "no catalogue named x1");
+        check_failed(Vec::new(), None).unwrap();
+    }
 }

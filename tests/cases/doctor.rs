@@ -121,17 +121,17 @@ const ROWS: &[Broken] = &[
             "patch addoninstallation web -n kubectl-addons --subresource=status --type=merge INTERRUPTED",
         ],
         found: ("error", "installation kubectl-addons/web"),
-        fix: "kubectl addons upgrade web -n kubectl-addons",
+        fix: "kubectl addons upgrade web",
     },
     Broken {
         by: &["delete namespace shop"],
         found: ("error", "installation kubectl-addons/web"),
-        fix: "kubectl addons upgrade web@1.0.0 -n kubectl-addons --repair",
+        fix: "kubectl addons upgrade web@1.0.0 --repair",
     },
     Broken {
         by: &["delete addoninstallation web -n kubectl-addons"],
         found: ("warning", "installation kubectl-addons/web"),
-        fix: "kubectl addons adopt web -n kubectl-addons",
+        fix: "kubectl addons adopt web",
     },
     Broken {
         by: &[
@@ -139,7 +139,7 @@ const ROWS: &[Broken] = &[
             "delete addoninstallation web -n kubectl-addons --wait=false",
         ],
         found: ("error", "installation kubectl-addons/web"),
-        fix: "kubectl addons reconcile web -n kubectl-addons",
+        fix: "kubectl addons reconcile web",
     },
     Broken {
         by: &[

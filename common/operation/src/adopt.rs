@@ -14,6 +14,7 @@ use addons_plan::found::{ForeignInstall, FoundBy, find_installs};
 use addons_plan::planner::record_equal;
 use addons_plan::snapshot::FormerMark;
 use addons_plan::{Verb, recreate};
+use common::api::catalogue::AddonVersion;
 use common::api::installation::ObjectState;
 use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::ObjectKey;
@@ -203,6 +204,9 @@ pub async fn find_foreign_installs(
             defaults.extend(default_namespace(entry).map(str::to_owned));
             let versions = offered.entry(entry.addon.clone()).or_default();
             versions.push(entry.version.version.clone());
+            for install in installs.iter_mut().filter(|one| one.name == entry.addon) {
+                take_version_of_entry(install, &entry.version);
+            }
         }
     }
     Ok(ForeignInstalls {
@@ -212,6 +216,16 @@ pub async fn find_foreign_installs(
         placed,
         unreadable: marks.unreadable,
     })
+}
+
+/// Gives an install of kops the version of the entry that it was installed from: the one with its id and hash.
+fn take_version_of_entry(install: &mut ForeignInstall, entry: &AddonVersion) {
+    let is_it = install.id.as_ref() == Some(&entry.id)
+        && install.manifest_hash.is_some()
+        && install.manifest_hash == entry.manifest_hash;
+    if is_it && install.version.is_none() {
+        install.version = Some(entry.version.clone());
+    }
 }
 
 /// Removes orphans whose installation may exist after all, in another namespace or where the caller may not read it.
@@ -310,12 +324,13 @@ impl ForeignInstalls {
         if self.installs.iter().filter(is_it).any(is_of_kops) {
             return ForeignVersion::Only;
         }
-        let versions = self.installs.iter().filter(is_it);
-        let mut versions = versions.filter_map(|install| install.version.as_deref());
+        let installs = self.installs.iter().filter(is_it);
+        let mut versions = installs.filter_map(|it| Some((it, it.version_label()?)));
         let offered = self.offered.get(addon).map_or(&[][..], Vec::as_slice);
         match (versions.next(), versions.next()) {
-            (Some(found), None) => match find_offered_version(offered, found) {
+            (Some((install, found)), None) => match find_offered_version(offered, install) {
                 Some(version) => ForeignVersion::Found(version),
+                None if install.id.is_some() && install.version.is_some() => ForeignVersion::Only,
                 None => ForeignVersion::NotOffered(found),
             },
             _ if offered.len() > 1 => ForeignVersion::Unknown,
@@ -325,23 +340,87 @@ impl ForeignInstalls {
 }
 
 /// Which version of an add-on another tool installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignVersion<'a> {
     /// This version, as the catalogue spells it.
     Found(&'a str),
     /// This version, which no catalogue on offer has.
-    NotOffered(&'a str),
+    NotOffered(String),
     /// The version is not known.
     Unknown,
     /// The only version on offer, or the one that kops' record decides.
     Only,
 }
 
-/// Returns the version as the offer spells it.
+/// Returns the installed version as the offer spells it. `None` if it is not on offer, or if kops records no version and the offer has no
+/// other one.
 #[must_use]
-pub fn find_offered_version<'a>(offered: &'a [String], found: &str) -> Option<&'a str> {
+pub fn find_offered_version<'a>(
+    offered: &'a [String],
+    install: &ForeignInstall,
+) -> Option<&'a str> {
     let bare = |version: &str| version.trim_start_matches('v').to_owned();
+    let found = bare(install.version.as_deref()?);
+    let is_only = offered.iter().all(|version| bare(version) == found);
+    if install.id.is_some() && is_only {
+        return None;
+    }
     let mut offered = offered.iter();
-    let same = offered.find(|version| bare(version) == bare(found));
+    let same = offered.find(|version| bare(version) == found);
     same.map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (version of kops' record, offered versions, whether the entry of its hash is among them, version to name, label)
+    #[test]
+    fn an_add_on_of_kops_has_the_version_of_its_entry() {
+        for (offered, is_there, named, label) in [
+            (&["9.99.0", "9.99.0"][..], true, None, "9.99.0"),
+            (&["1.0.0", "1.1.0"], true, Some("1.0.0"), "1.0.0"),
+            (&["1.0.0", "1.1.0"], false, None, "id k8s-1.16"),
+        ] {
+            let mut install = ForeignInstall {
+                found_by: FoundBy::Kops,
+                name: "dns".to_owned(),
+                namespace: None,
+                version: None,
+                id: Some("k8s-1.16".to_owned()),
+                manifest_hash: Some("abc".to_owned()),
+                chart: None,
+                channel: None,
+                objects: 1,
+                namespaces: BTreeSet::new(),
+            };
+            let offered: Vec<String> = offered.iter().map(|one| (*one).to_owned()).collect();
+            for (version, hash) in offered.iter().zip(["abc", "def"]) {
+                let hash = if is_there { hash } else { "other" };
+                let entry = AddonVersion {
+                    version: version.clone(),
+                    id: "k8s-1.16".to_owned(),
+                    manifest_hash: Some(hash.to_owned()),
+                    ..AddonVersion::default()
+                };
+                take_version_of_entry(&mut install, &entry);
+            }
+            assert_eq!(find_offered_version(&offered, &install), named);
+            assert_eq!(install.version_label().as_deref(), Some(label));
+            let found = ForeignInstalls {
+                installs: vec![install],
+                offered: BTreeMap::from([("dns".to_owned(), offered.clone())]),
+                namespaces: BTreeMap::new(),
+                placed: BTreeSet::new(),
+                unreadable: Vec::new(),
+            };
+            let expected = match (named, is_there) {
+                (Some(version), _) => ForeignVersion::Found(version),
+                (None, true) => ForeignVersion::Only,
+                (None, false) => ForeignVersion::NotOffered(label.to_owned()),
+            };
+            let found = found.version_of("dns", "dns", Some("kube-system"));
+            assert_eq!(found, expected);
+        }
+    }
 }

@@ -127,6 +127,13 @@ pub enum Finding {
     },
     /// A record of kops cannot be read: the add-on counts as not installed.
     KopsRecord(String),
+    /// The record of kops says that an add-on was installed from another index.
+    OtherChannel {
+        /// The add-on.
+        addon: String,
+        /// The index that the record names.
+        channel: String,
+    },
     /// An object of a directory is not applied although its manifest exists.
     Unmanaged(IgnoredObject),
     /// Files of a directory cannot be applied, and the other files of their add-on are.

@@ -104,9 +104,10 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
     };
     let channel = found.as_ref().and_then(|found| found.channel.as_ref());
     if let Some(channel) = channel.filter(|channel| *channel != location) {
-        ctx.report_finding(Finding::KopsRecord(format!(
-            "{addon} was installed from another channel, {channel}"
-        )));
+        ctx.report_finding(Finding::OtherChannel {
+            addon: addon.clone(),
+            channel: channel.clone(),
+        });
     }
     let has_no_version = found.as_ref().is_some_and(|found| found.version.is_none());
     let rules = match ctx.settings().rules {

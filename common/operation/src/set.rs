@@ -9,10 +9,10 @@ use serde_json::Value;
 use addons_render::facts::is_network_plugin;
 use common::api::installation::AddonInstallation;
 use common::api::names::{API_VERSION, GROUP};
+use common::causes::with_causes;
 use common::manifest::yaml::{FieldPositions, YamlDocument, YamlError, YamlOptions, documents};
-use common::schema::mistakes::{
-    DocumentMistake, describe_by_line, find_mistakes, find_unknown_fields,
-};
+use common::nearest::{did_you_mean, nearest};
+use common::schema::mistakes::{DocumentMistake, describe_by_line, find_mistakes};
 
 /// The maximum number of installations in a set.
 pub const MAX_INSTALLATIONS: usize = 1_000;
@@ -22,6 +22,26 @@ pub const MAX_INSTALLATIONS: usize = 1_000;
 pub fn comes_before_nodes(installation: &AddonInstallation) -> bool {
     let spec = &installation.spec;
     spec.core_addon || is_network_plugin(&spec.addon_ref.name)
+}
+
+/// Everything that is wrong with a file, in the order of its lines.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", join_mistakes(.0))]
+pub struct SetFileErrors(Vec<SetFileError>);
+
+/// The maximum number of mistakes in a file that are listed.
+const MOST_MISTAKES: usize = 20;
+
+fn join_mistakes(errors: &[SetFileError]) -> String {
+    let mut lines: Vec<String> = errors
+        .iter()
+        .take(MOST_MISTAKES)
+        .map(|one| with_causes(one))
+        .collect();
+    if errors.len() > MOST_MISTAKES {
+        lines.push(format!("and {} more", errors.len() - MOST_MISTAKES));
+    }
+    lines.join("\n")
 }
 
 /// Why a file is not a set.
@@ -37,12 +57,17 @@ pub enum SetFileError {
         source: YamlError,
     },
     /// A document is of another kind.
-    #[error("{place}: {found} is not an AddonInstallation of {API_VERSION}")]
+    #[error(
+        "{place}: {found} is not an AddonInstallation of {API_VERSION}{}",
+        did_you_mean(near.as_deref())
+    )]
     Kind {
         /// `FILE:LINE`.
         place: String,
         /// `kind Deployment of apps/v1`.
         found: String,
+        /// The kind that may have been meant.
+        near: Option<String>,
     },
     /// An installation cannot be read.
     #[error("{place}: {mistakes}")]
@@ -82,68 +107,88 @@ pub enum SetFileError {
     },
 }
 
-/// Whether a file begins with an installation, and so is meant as a set even if it has mistakes.
+/// Whether a file begins with an object of ours, and so is meant as a set even if it has mistakes.
 #[must_use]
 pub fn is_set(bytes: &[u8]) -> bool {
     let documents = documents(bytes, &YamlOptions::default()).map_while(Result::ok);
     let first = documents.flat_map(split_objects).next();
     first.is_some_and(|(_, value)| {
         let group = value["apiVersion"].as_str().unwrap_or_default();
-        value["kind"] == "AddonInstallation" && group.split('/').next() == Some(GROUP)
+        value["kind"].is_string() && group.split('/').next() == Some(GROUP)
     })
 }
 
 /// Reads the installations in a file, for a namespace. A document is one installation, or a List of them.
 ///
 /// # Errors
-/// [`SetFileError`], if any installation cannot be read.
+/// All mistakes of the file.
 pub fn read_set(
     bytes: &[u8],
     file: &str,
     namespace: &str,
-) -> Result<Vec<AddonInstallation>, SetFileError> {
-    let mut found = Vec::new();
+) -> Result<Vec<AddonInstallation>, SetFileErrors> {
+    let (mut found, mut mistakes) = (Vec::new(), Vec::new());
     for document in documents(bytes, &YamlOptions::default()) {
-        let document = document.map_err(|source| SetFileError::Yaml {
-            file: file.to_owned(),
-            source,
-        })?;
-        let line = document.line;
-        found.extend(split_objects(document).map(|(path, value)| (line, path, value)));
+        match document {
+            Ok(document) => {
+                let line = document.line;
+                found.extend(split_objects(document).map(|(path, value)| (line, path, value)));
+            }
+            Err(source) => {
+                let file = file.to_owned();
+                mistakes.push(SetFileError::Yaml { file, source });
+            }
+        }
     }
-    if found.is_empty() || found.len() > MAX_INSTALLATIONS {
-        return Err(SetFileError::Count {
+    if mistakes.is_empty() && (found.is_empty() || found.len() > MAX_INSTALLATIONS) {
+        return Err(SetFileErrors(vec![SetFileError::Count {
             file: file.to_owned(),
             found: found.len(),
-        });
+        }]));
     }
-    let mut names = BTreeSet::new();
-    let found = found.into_iter().map(|(line, path, value)| {
+    let (mut installations, mut names) = (Vec::new(), BTreeSet::new());
+    for (line, path, value) in found.into_iter().take(MAX_INSTALLATIONS) {
         let written = ObjectPlace {
             bytes,
             file,
             line,
             path,
         };
-        let object = parse_installation(&written, value)?;
-        let name = object.metadata.name.clone().unwrap_or_default();
-        let asked = object.metadata.namespace.clone();
-        if let Some(found) = asked.filter(|asked| asked != namespace) {
-            let place = written.place("metadata.namespace");
-            let namespace = namespace.to_owned();
-            return Err(SetFileError::Namespace {
-                place,
-                found,
-                namespace,
-            });
+        match parse_installation(&written, value) {
+            Ok(object) => {
+                mistakes.extend(find_misplaced(&written, &object, namespace, &mut names));
+                installations.push(object);
+            }
+            Err(mistake) => mistakes.push(mistake),
         }
-        if !names.insert(name.clone()) {
-            let place = written.place("metadata.name");
-            return Err(SetFileError::Twice { place, name });
-        }
-        Ok(object)
+    }
+    match mistakes.is_empty() {
+        true => Ok(installations),
+        false => Err(SetFileErrors(mistakes)),
+    }
+}
+
+/// Returns what is wrong with the namespace and the name of an installation. `names` are those before it.
+fn find_misplaced(
+    written: &ObjectPlace<'_>,
+    object: &AddonInstallation,
+    namespace: &str,
+    names: &mut BTreeSet<String>,
+) -> Vec<SetFileError> {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let asked = object.metadata.namespace.clone();
+    let other = asked.filter(|asked| asked != namespace);
+    let other = other.map(|found| SetFileError::Namespace {
+        place: written.place("metadata.namespace"),
+        found,
+        namespace: namespace.to_owned(),
     });
-    found.collect()
+    let is_new = names.insert(name.clone());
+    let twice = (!is_new).then(|| SetFileError::Twice {
+        place: written.place("metadata.name"),
+        name,
+    });
+    other.into_iter().chain(twice).collect()
 }
 
 /// The place of an object in a file. The lines of its fields are looked up only for errors.
@@ -206,9 +251,14 @@ fn parse_installation(
         return Err(SetFileError::Kind {
             place: written.place(field),
             found: format!("kind {kind} of {version}"),
+            near: nearest(&kind, ["AddonInstallation"])
+                .filter(|near| *near != kind)
+                .map(str::to_owned),
         });
     }
     let mut mistakes = find_mistakes::<AddonInstallation>(&value);
+    // The status of a file that was copied from a cluster is not read.
+    mistakes.retain(|mistake| !mistake.path.starts_with("status"));
     if value["metadata"]["name"].as_str().is_none_or(str::is_empty) {
         mistakes.push(DocumentMistake {
             path: "metadata.name".to_owned(),
@@ -224,13 +274,7 @@ fn parse_installation(
             text: error.to_string(),
         }])
     };
-    let spec = value["spec"].clone();
     let mut object: AddonInstallation = serde_json::from_value(value).map_err(of_serde)?;
-    let kept = serde_json::to_value(&object.spec).map_err(of_serde)?;
-    let unknown = find_unknown_fields(&spec, &kept, "spec");
-    if !unknown.is_empty() {
-        return Err(written.malformed(&unknown));
-    }
     object.status = None;
     Ok(object)
 }

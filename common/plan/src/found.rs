@@ -86,6 +86,12 @@ pub struct ForeignInstall {
     pub namespace: Option<String>,
     /// Its version, if a mark names one.
     pub version: Option<String>,
+    /// The id of its entry, if the record of kops names it instead of a version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The hash of its manifest in the record of kops.
+    #[serde(skip)]
+    pub manifest_hash: Option<String>,
     /// The chart of a release, without its version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chart: Option<String>,
@@ -104,6 +110,13 @@ impl ForeignInstall {
     #[must_use]
     pub fn is_addon(&self, addon: &str) -> bool {
         self.name == addon || self.chart.as_deref() == Some(addon)
+    }
+
+    /// Returns its version as people read it: `1.2.0` or, if only its id is known, `id k8s-1.30`.
+    #[must_use]
+    pub fn version_label(&self) -> Option<String> {
+        let id = self.id.as_ref().map(|id| format!("id {id}"));
+        self.version.clone().or(id)
     }
 
     /// Whether it has objects in this namespace, or only cluster-scoped ones.
@@ -183,6 +196,8 @@ pub fn find_installs(objects: &[MarkedObject], owners: &BTreeSet<String>) -> Vec
                 name,
                 namespace,
                 version: None,
+                id: None,
+                manifest_hash: None,
                 chart: None,
                 channel: None,
                 objects: 0,
@@ -190,7 +205,9 @@ pub fn find_installs(objects: &[MarkedObject], owners: &BTreeSet<String>) -> Vec
             });
         install.objects += 1;
         install.namespaces.extend(object.key.namespace.clone());
-        install.version = install.version.take().or(version);
+        if install.id.is_none() {
+            install.version = install.version.take().or(version);
+        }
         let chart = chart.map(|(name, _)| name.to_owned());
         if install.chart.is_some() && chart.is_some() && install.chart != chart {
             parts.insert(identity);
@@ -233,12 +250,15 @@ fn read_kops_addons(object: &MarkedObject) -> impl Iterator<Item = ForeignInstal
             let text = noted.get(field)?.as_str()?;
             (!text.is_empty()).then(|| text.to_owned())
         };
+        let version = text("version");
         Some(ForeignInstall {
             found_by: FoundBy::Kops,
             name: name.to_owned(),
             namespace: Some(object.key.name.clone()),
             // kops 1.22 and later record no version.
-            version: text("version"),
+            id: text("id").filter(|_| version.is_none()),
+            manifest_hash: text("manifestHash"),
+            version,
             chart: None,
             channel: text("channel"),
             objects: 0,

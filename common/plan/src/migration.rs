@@ -8,7 +8,6 @@
 //!
 //! A stored version that the live CRD no longer has ([`find_lost_versions`]) is removed from the status before anything is applied.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +21,7 @@ use common::api::names::{ANNOTATION_MIGRATING, InstallationName};
 use common::manifest::key::ObjectKey;
 use common::manifest::managed_fields;
 use common::schema::definition_versions;
+use common::text::join_equal;
 
 /// The removal of stored versions from a CRD, and the objects that may be stored in them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -262,6 +262,12 @@ impl Migration {
         !self.has_objects || self.is_begun
     }
 
+    /// Whether two migrations differ only in their CRDs and objects.
+    fn is_like(&self, other: &Self) -> bool {
+        let steps = |one: &Self| (one.has_objects, one.versions.clone(), one.storage.clone());
+        steps(self) == steps(other)
+    }
+
     /// Describes the objects: `3 Policies`, `every Policy`.
     fn describe_objects(&self) -> String {
         match self.count {
@@ -269,34 +275,52 @@ impl Migration {
             None => format!("every {}", self.kind),
         }
     }
-
-    /// Describes why the user has to accept the migration.
-    fn describe_need(&self) -> String {
-        format!(
-            "{}: version {} is removed, and {} may be stored in it (status.storedVersions): each has to be written again in {}",
-            self.definition,
-            self.versions.join(", "),
-            self.describe_objects(),
-            self.storage
-        )
-    }
 }
 
-impl fmt::Display for Migration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let versions = self.versions.join(", ");
-        let (objects, storage) = (self.describe_objects(), &self.storage);
-        let what = if self.has_objects {
+/// Returns a sentence about each migration. Those that remove the same versions share one, with the number of all their objects.
+pub fn describe<'a>(migrations: impl IntoIterator<Item = &'a Migration>) -> Vec<String> {
+    describe_each(migrations, |first, objects| {
+        let (versions, storage) = (first.versions.join(", "), &first.storage);
+        let what = if first.has_objects {
             format!("{objects} written again in {storage}, then {versions} is removed")
         } else {
             format!("{versions} is removed, no object is stored in it")
         };
-        write!(
-            f,
-            "{}: {what}; no rollback goes back below that",
-            self.definition
+        format!("{what}; no rollback goes back below that")
+    })
+}
+
+/// Returns why the user has to accept these migrations.
+fn describe_needs<'a>(migrations: impl IntoIterator<Item = &'a Migration>) -> Vec<String> {
+    describe_each(migrations, |first, objects| {
+        format!(
+            "version {} is removed, and {objects} may be stored in it (status.storedVersions): each has to be written again in {}",
+            first.versions.join(", "),
+            first.storage
         )
-    }
+    })
+}
+
+/// Returns a line for all migrations that differ only in their CRDs and objects. `describe` gets one of them, and their objects.
+fn describe_each<'a>(
+    migrations: impl IntoIterator<Item = &'a Migration>,
+    describe: impl Fn(&Migration, &str) -> String,
+) -> Vec<String> {
+    let migrations: Vec<&Migration> = migrations.into_iter().collect();
+    let lines = migrations.iter().map(|migration| {
+        let like = migrations.iter().filter(|other| other.is_like(migration));
+        let counts: Vec<Option<usize>> = like.map(|one| one.count).collect();
+        let objects = match (
+            counts.as_slice(),
+            counts.iter().copied().sum::<Option<usize>>(),
+        ) {
+            ([_], _) => migration.describe_objects(),
+            (_, Some(count)) => format!("{count} objects"),
+            (_, None) => "all their objects".to_owned(),
+        };
+        (&migration.definition, describe(migration, &objects))
+    });
+    join_equal(lines)
 }
 
 impl InstallationPlan {
@@ -337,7 +361,7 @@ impl InstallationPlan {
     /// [`MigrationError`] with all of these CRDs.
     pub fn check_migrations(&self) -> Result<(), MigrationError> {
         let open = self.migrations().filter(|one| !one.is_accepted);
-        let migrations: Vec<String> = open.map(Migration::describe_need).collect();
+        let migrations = describe_needs(open);
         if migrations.is_empty() {
             return Ok(());
         }

@@ -1,8 +1,6 @@
 //! Writes of a plan that the API server refuses in a dry run. They are known before the first write, and then the command writes nothing
 //! (semantics 12.14).
 
-use std::fmt;
-
 use serde::Serialize;
 
 use super::changes::RefusalRemedy;
@@ -10,6 +8,7 @@ use super::immutable::UnjudgedWrite;
 use super::{InstallationPlan, Verb};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
+use common::text::join_equal;
 
 /// A write that the server refuses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -75,12 +74,6 @@ impl RefusalError {
 /// Why the server did not check a write of a plan that its reader may not carry out.
 pub const NOT_ALLOWED: &str = "which you may not change";
 
-impl fmt::Display for RefusedWrite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.key, self.message)
-    }
-}
-
 impl InstallationPlan {
     /// Returns the refused write of an object, if any.
     #[must_use]
@@ -123,6 +116,12 @@ pub fn check<'a>(
     }
 }
 
+/// Returns a line for each reason, with the objects that are refused for it.
+pub fn describe_writes<'a>(writes: impl IntoIterator<Item = &'a RefusedWrite>) -> Vec<String> {
+    let writes = writes.into_iter();
+    join_equal(writes.map(|refusal| (&refusal.key, &refusal.message)))
+}
+
 fn headline(plans: &[RefusedPlan]) -> String {
     let count: usize = plans.iter().map(|plan| plan.writes.len()).sum();
     let names: Vec<&str> = plans
@@ -138,7 +137,8 @@ fn headline(plans: &[RefusedPlan]) -> String {
 
 fn lines(plans: &[RefusedPlan]) -> String {
     let writes = plans.iter().flat_map(|plan| &plan.writes);
-    let lines: Vec<String> = writes.map(|refusal| format!("  {refusal}")).collect();
+    let lines = describe_writes(writes).into_iter();
+    let lines: Vec<String> = lines.map(|line| format!("  {line}")).collect();
     lines.join("\n")
 }
 
@@ -182,9 +182,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "the server refuses 3 objects of till, web; nothing was changed:\n\
-             \u{20} shop/ConfigMap a: data: no\n\
-             \u{20} shop/ConfigMap b: data: no\n\
-             \u{20} shop/ConfigMap a: data: no"
+             \u{20} shop/ConfigMap a, shop/ConfigMap b, shop/ConfigMap a: data: no"
         );
         assert_eq!(error.cause(), FailureCause::Denied);
         let error = check([&plans[2]]).unwrap_err();

@@ -286,10 +286,8 @@ fn read_catalogue(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Docum
         }
     };
     let spec = document.get("spec").cloned().unwrap_or_default();
-    let read: AddonCatalogueSpec =
-        serde_json::from_value(spec.clone()).map_err(malformed("spec"))?;
-    let kept = serde_json::to_value(&read).map_err(malformed("spec"))?;
-    let unknown = mistakes::find_unknown_fields(&spec, &kept, "spec");
+    let read: AddonCatalogueSpec = serde_json::from_value(spec).map_err(malformed("spec"))?;
+    let unknown = mistakes::find_unknown_fields::<AddonCatalogue>(&document);
     if !unknown.is_empty() {
         return Err(unknown);
     }

@@ -4,6 +4,8 @@
 use kube::CustomResourceExt;
 use serde_json::Value;
 
+use super::check::{SchemaChecker, SchemaFinding};
+use crate::nearest::did_you_mean;
 use crate::schema;
 
 /// Maximum number of mistakes that are listed.
@@ -18,28 +20,44 @@ pub struct DocumentMistake {
     pub text: String,
 }
 
-/// Returns the mistakes of one of our objects, according to the schema by which the API server checks it.
+/// Returns the mistakes of one of our objects, according to the schema by which the API server checks it, and its unknown fields.
 #[must_use]
 pub fn find_mistakes<K: CustomResourceExt>(document: &Value) -> Vec<DocumentMistake> {
-    let found = schema::find_problems(&schema_of::<K>(), document);
-    let mistake = |(path, message)| DocumentMistake {
-        text: format!("{path} {message}"),
-        path,
-    };
-    found.into_iter().map(mistake).collect()
+    let findings = SchemaChecker::check_root(&schema_of::<K>(), document).into_iter();
+    let mistakes = findings.filter_map(|finding| match finding {
+        SchemaFinding::Problem { path, message } => Some(DocumentMistake {
+            text: format!("{path} {message}"),
+            path,
+        }),
+        SchemaFinding::Unknown { path, near } => Some(describe_unknown(path, near)),
+        SchemaFinding::Note(_) => None,
+    });
+    mistakes.collect()
 }
 
-/// Returns a mistake for each field below `path` that is in `written` but not in `read`: deserialization dropped it silently, because our
-/// type does not have it. An empty value does not count.
+/// Returns a mistake for each field of the specification that one of our objects does not have, and that would be lost.
 #[must_use]
-pub fn find_unknown_fields(written: &Value, read: &Value, path: &str) -> Vec<DocumentMistake> {
-    let mut paths = Vec::new();
-    collect_dropped(written, read, path, &mut paths);
-    let mistake = |path| DocumentMistake {
-        text: format!("unknown field {path}; remove it or correct its name"),
-        path,
+pub fn find_unknown_fields<K: CustomResourceExt>(document: &Value) -> Vec<DocumentMistake> {
+    let findings = SchemaChecker::check_root(&schema_of::<K>(), document).into_iter();
+    let unknown = findings.filter_map(|finding| match finding {
+        SchemaFinding::Unknown { path, near } if path.starts_with("spec.") => {
+            Some(describe_unknown(path, near))
+        }
+        _ => None,
+    });
+    unknown.collect()
+}
+
+/// `unknown field spec.valus; did you mean values?`
+fn describe_unknown(path: String, near: Option<String>) -> DocumentMistake {
+    let way_out = match near {
+        Some(_) => did_you_mean(near.as_deref()),
+        None => "; remove it or correct its name".to_owned(),
     };
-    paths.into_iter().map(mistake).collect()
+    DocumentMistake {
+        text: format!("unknown field {path}{way_out}"),
+        path,
+    }
 }
 
 /// Sorts mistakes by line. Returns the line of the first one, and a text of all mistakes, which names the other lines. `line` returns the
@@ -79,37 +97,6 @@ fn schema_of<K: CustomResourceExt>() -> Value {
     let mut definition = serde_json::to_value(K::crd()).unwrap_or_default();
     let schema = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema");
     schema.map(Value::take).unwrap_or_default()
-}
-
-fn collect_dropped(written: &Value, read: &Value, path: &str, found: &mut Vec<String>) {
-    match (written, read) {
-        (Value::Object(written), Value::Object(read)) => {
-            for (key, value) in written {
-                let path = format!("{path}.{key}");
-                match read.get(key) {
-                    Some(read) => collect_dropped(value, read, &path, found),
-                    None if is_empty(value) => {}
-                    None => found.push(path),
-                }
-            }
-        }
-        (Value::Array(written), Value::Array(read)) => {
-            for (i, (written, read)) in written.iter().zip(read).enumerate() {
-                collect_dropped(written, read, &format!("{path}[{i}]"), found);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.values().all(is_empty),
-        Value::Bool(true) | Value::Number(_) => false,
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::diff;
 use crate::cli::operation::AdoptArgs;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, choices, output, prompt, words};
+use crate::{change, choices, output, partial, prompt, words};
 
 /// Shows the objects, their owners and what the next upgrade would change, asks, and adopts. Without a name it lists what can be adopted.
 ///
@@ -69,7 +69,8 @@ async fn adopt(
     take_from_former_tool(session, resolver, args, &mut named).await?;
     let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = prompt::resolve_with_prompt(resolver, &intent, args.run.yes).await?;
-    let adoption = resolver.adopt(resolution.whole()?, args.force).await?;
+    let resolution = partial::check_resolution(resolution, None)?;
+    let adoption = resolver.adopt(resolution, args.force).await?;
     let PlannedAdoption { plan, changes } = adoption;
     change::announce(session, &plan);
     let now = session.cluster().await?.now();
@@ -149,8 +150,8 @@ async fn take_from_former_tool(
         let name = new.name.as_ref().unwrap_or(&new.addon.name);
         let target = new.target_namespace.as_deref();
         let version = found.version_of(&new.addon.name, name, target);
-        if let Some(warning) = words::adoption::version_warning(&typed, version) {
-            output::warn(&warning);
+        if let Some(warning) = words::adoption::version_warning(&version) {
+            output::warn_of_addon(&typed, &warning);
         }
         if let ForeignVersion::Found(version) = version {
             new.addon.version = Some(version.to_owned());

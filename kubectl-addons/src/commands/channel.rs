@@ -121,7 +121,8 @@ async fn run_pass(
         wait_for_types: args.change.wait_for_types().filter(|_| run.yes),
         ..choices::parse_choices(args.change.accept, args.delete, &args.differences)
     };
-    let (plan, failed) = partial::plan_partially(&resolver, resolution, &choices, false).await?;
+    let (plan, failed) =
+        partial::plan_partially(&resolver, resolution, &choices, false, None).await?;
     let removed = resolver.find_removed_addons().await?;
     let worst = partial::report_failed(failed);
     if args.interval.is_none() {

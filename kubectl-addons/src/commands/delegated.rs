@@ -9,7 +9,7 @@ use crate::exit::{Exit, UsageError};
 use crate::prompt::confirm;
 use crate::session::Session;
 use crate::words::delegated as words;
-use crate::{change, output};
+use crate::{change, output, partial};
 
 /// Returns what the user may not do, so that the reconciler does it; `None` if the user can do all of it.
 ///
@@ -35,7 +35,7 @@ pub async fn write(
     run: &RunArgs,
     dry_run: DryRunMode,
 ) -> Result<Exit> {
-    let installations = resolution.whole()?.installations;
+    let installations = partial::check_resolution(resolution, None)?.installations;
     let (changed, same): (Vec<_>, Vec<_>) = installations
         .iter()
         .partition(|one| delegate::change_of(one) != DelegatedChange::None);

@@ -142,8 +142,9 @@ pub(crate) async fn compare(session: &Session, args: &DiffArgs) -> Result<Cluste
         force: true,
         ..Choices::default()
     };
-    let plan = partial::plan_partially(&resolver, resolution, &choices, is_named).await;
-    let (mut plan, failed) = plan.map_err(|error| set::within(place.clone(), error))?;
+    let set = place.as_ref();
+    let (mut plan, failed) =
+        partial::plan_partially(&resolver, resolution, &choices, is_named, set).await?;
     plan.leave_rights_unchecked();
     let plans = plan.installations.iter();
     let changes = plans.map(|planned| planned.plan.changes()).collect();

@@ -9,7 +9,7 @@ use crate::cli::operation::{DeleteArgs, InstallArgs};
 use crate::commands::delegated;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, choices, prompt};
+use crate::{change, choices, partial, prompt};
 
 /// Installs add-ons. Installed ones are upgraded.
 ///
@@ -30,8 +30,7 @@ pub async fn run(session: &Session, args: &InstallArgs) -> Result<Exit> {
         wait_for_types: args.change.wait_for_types(),
         ..choices::parse_choices(args.change.accept, DeleteArgs::default(), &args.differences)
     };
-    let plan = resolver.plan(resolution.whole()?, &choices).await?;
-    let plan = plan.whole()?;
+    let plan = partial::plan_whole(&resolver, resolution, &choices, None).await?;
     change::check_named(session, &plan)?;
     change::run(session, plan, &args.change).await
 }

@@ -181,8 +181,7 @@ async fn plan_changes(
         allow_downgrade: args.due.allow_downgrade,
         ..choices::parse_choices(args.accept, args.delete, &args.differences)
     };
-    let plan = partial::plan_partially(resolver, resolution, &choices, is_named).await;
-    plan.map_err(|error| set::within(place, error))
+    partial::plan_partially(resolver, resolution, &choices, is_named, place.as_ref()).await
 }
 
 fn removal(args: &PlanArgs) -> UninstallRequest {

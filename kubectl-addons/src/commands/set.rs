@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::words::{self, typed as typed_again};
-use crate::{change, choices, prompt};
+use crate::{change, choices, partial, prompt};
 
 pub use typed::{SetInstallationError, SetPlace, TypedSet, read_typed, within};
 
@@ -96,8 +96,7 @@ async fn apply_set(
         wait_for_types: change.wait_for_types(),
         ..choices::parse_choices(change.accept, args.delete, &DifferenceArgs::default())
     };
-    let plan = resolver.plan(resolution.whole()?, &choices).await?;
-    let plan = plan.whole().map_err(|error| place.clone().within(error))?;
+    let plan = partial::plan_whole(&resolver, resolution, &choices, Some(place)).await?;
     change::run(session, plan, change).await
 }
 

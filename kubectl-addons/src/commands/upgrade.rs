@@ -58,7 +58,7 @@ async fn upgrade(session: &Session, args: &UpgradeArgs) -> Result<Exit> {
     };
     let is_named = !args.addons.is_empty();
     let (mut plan, mut failed) =
-        partial::plan_partially(&resolver, resolution, &choices, is_named).await?;
+        partial::plan_partially(&resolver, resolution, &choices, is_named, None).await?;
     if args.atomic {
         plan = resolver.atomic(plan).await?;
         if is_named {

@@ -56,8 +56,8 @@ pub fn describe_next_upgrade(plan: &InstallationPlan) -> String {
     }
 }
 
-/// Returns a warning if the installed version is unknown or not on offer. It says how to name another version.
-pub fn version_warning(addon: &str, version: ForeignVersion<'_>) -> Option<String> {
+/// Returns a warning about an add-on whose installed version is unknown or not on offer. It says how to name another version.
+pub fn version_warning(version: &ForeignVersion<'_>) -> Option<String> {
     let why = match version {
         ForeignVersion::Found(_) | ForeignVersion::Only => return None,
         ForeignVersion::Unknown => "the installed version is not known".to_owned(),
@@ -66,7 +66,7 @@ pub fn version_warning(addon: &str, version: ForeignVersion<'_>) -> Option<Strin
         }
     };
     Some(format!(
-        "{addon}: {why}, and the newest one is recorded; to record another one: kubectl addons adopt {addon}@VERSION"
+        "{why}, and the newest one is recorded; to record another one: kubectl addons adopt NAME@VERSION"
     ))
 }
 
@@ -76,11 +76,12 @@ mod tests {
 
     #[test]
     fn only_what_is_assumed_is_warned_of() {
-        assert_eq!(version_warning("web", ForeignVersion::Only), None);
-        assert_eq!(version_warning("web", ForeignVersion::Found("1.0.0")), None);
-        let unknown = version_warning("web", ForeignVersion::Unknown).unwrap_or_default();
-        assert!(unknown.contains("is not known") && unknown.ends_with("adopt web@VERSION"));
-        let other = version_warning("web", ForeignVersion::NotOffered("0.9.0")).unwrap_or_default();
+        assert_eq!(version_warning(&ForeignVersion::Only), None);
+        assert_eq!(version_warning(&ForeignVersion::Found("1.0.0")), None);
+        let unknown = version_warning(&ForeignVersion::Unknown).unwrap_or_default();
+        assert!(unknown.contains("is not known") && unknown.ends_with("adopt NAME@VERSION"));
+        let other =
+            version_warning(&ForeignVersion::NotOffered("0.9.0".to_owned())).unwrap_or_default();
         assert!(other.contains("0.9.0 is not on offer"), "{other}");
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use addons_plan::changes::ObjectDiff;
 use addons_plan::immutable::{Recreation, UnjudgedWrite};
+use addons_plan::refusal::describe_writes;
 use addons_plan::{Action, InstallationPlan};
 use common::manifest::key::ObjectKey;
 
@@ -12,8 +13,8 @@ use super::plan::count_objects;
 
 /// Lists refused objects, objects that must be deleted (with the flag that accepts it), and objects that may need to be.
 pub(super) fn list_verdicts(plan: &InstallationPlan) -> Vec<(&'static str, String)> {
-    let refused = plan.refused.iter();
-    let refused = refused.map(|refusal| ("refused", refusal.to_string()));
+    let refused = describe_writes(&plan.refused).into_iter();
+    let refused = refused.map(|line| ("refused", line));
     let known = plan.recreations.iter();
     let known = known.flat_map(|object| list_recreation(plan, object));
     let unjudged = plan.unjudged.iter().filter(|object| {

@@ -41,6 +41,9 @@ pub fn describe_finding(finding: &Finding) -> String {
         Finding::CoreStays(InstallationName { namespace, name }) => format!(
             "{name} is a core add-on and stays; to uninstall it, release it first: kubectl addons core release {name} -n {namespace}"
         ),
+        Finding::OtherChannel { addon, channel } => {
+            format!("warning: {addon}: {}", describe_other_channel(channel))
+        }
         Finding::DoesNotFit { addon } => format!("{addon}  does not fit this cluster"),
         Finding::Index(warning)
         | Finding::KopsRecord(warning)
@@ -106,4 +109,19 @@ pub fn describe_finding(finding: &Finding) -> String {
             format!("warning: {release}: {recovery}")
         }
     }
+}
+
+/// Returns the add-on of a finding that many add-ons may have alike, and the text about it.
+pub fn shared_warning(finding: &Finding) -> Option<(&str, String)> {
+    match finding {
+        Finding::OtherChannel { addon, channel } => Some((addon, describe_other_channel(channel))),
+        _ => None,
+    }
+}
+
+fn describe_other_channel(channel: &str) -> String {
+    format!(
+        "installed from another channel, {}",
+        ForeignText::new(channel)
+    )
 }

@@ -14,7 +14,7 @@ use addons_plan::graph::{EdgeReason, Graph};
 use addons_plan::prune::KeptKind;
 use addons_plan::review::Review;
 use addons_plan::summary::PlannedAction;
-use addons_plan::{Action, InstallationPlan, Moving, Verb, summary};
+use addons_plan::{Action, InstallationPlan, Moving, Verb, migration, summary};
 use jiff::Timestamp;
 
 use super::conflict;
@@ -118,13 +118,15 @@ fn add_deletions(text: &mut String, plan: &InstallationPlan) {
 
 /// Lists what the user has to accept (dropped stored versions, objects that cannot be changed in place), and what is refused.
 fn add_acceptable(text: &mut String, plan: &InstallationPlan) {
-    for migration in plan.migrations() {
-        let flag = if migration.is_accepted {
-            ""
-        } else {
-            " (to accept: --migrate-stored-versions)"
-        };
-        add_line(text, "migrate", &format!("{migration}{flag}"));
+    for (is_accepted, flag) in [
+        (false, " (to accept: --migrate-stored-versions)"),
+        (true, ""),
+    ] {
+        let migrations = plan.migrations();
+        let migrations = migrations.filter(|migration| migration.is_accepted == is_accepted);
+        for line in migration::describe(migrations) {
+            add_line(text, "migrate", &format!("{line}{flag}"));
+        }
     }
     for (word, rest) in list_verdicts(plan) {
         add_line(text, word, &rest);

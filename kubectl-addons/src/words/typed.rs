@@ -2,7 +2,8 @@
 //!
 //! - [`with_flags`]: the same command with additional flags, which accept a protection.
 //! - [`continue_command`]: the command that continues an operation, with the flags of the one that began it.
-//! - [`complete_commands`]: adds the flags that select the cluster to every command of a text. All printed text goes through it.
+//! - [`complete_commands`]: adds the flags that select the cluster to every command of a text, and leaves out the namespace that a command
+//!   uses anyway. All printed text goes through it.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -10,7 +11,7 @@ use std::sync::OnceLock;
 use addons_operation::text::shell_word;
 use addons_plan::file::FleetClusterSource;
 use clap::{Arg, ArgAction, Command, ValueEnum as _};
-use common::api::names::LABEL_NAMESPACE_NAME;
+use common::api::names::{LABEL_NAMESPACE_NAME, SYSTEM_NAMESPACE};
 
 use crate::cli::{self, ColorChoice};
 
@@ -40,6 +41,8 @@ const CONNECTION_FLAGS: [(&str, bool); 19] = [
     ("helm-bin", false),
     ("rules", false),
 ];
+/// Flags that select a namespace of installations, or the default one.
+const NAMESPACE_FLAGS: [&str; 2] = ["namespace", "system-namespace"];
 /// Flags that select another scope than the namespace of `-n`.
 const OTHER_SCOPE_FLAGS: [&str; 4] = ["-A", "--all-namespaces", "--for-cluster", "--clusters"];
 /// Flags that a continuing command does not repeat: what they say is recorded, or it is about other installations.
@@ -156,7 +159,8 @@ pub fn command_for_clusters(rest: &[&FleetClusterSource]) -> String {
     typed().limit_to_clusters(rest)
 }
 
-/// Adds the flags that select this process's cluster to the commands of a text. `place` is one of several clusters.
+/// Adds the flags that select this process's cluster to the commands of a text, and leaves out `-n` with the default namespace of
+/// installations if no namespace was typed. `place` is one of several clusters.
 pub fn complete_commands(text: &str, place: Option<&FleetClusterSource>) -> String {
     typed().complete(text, place)
 }
@@ -511,9 +515,12 @@ fn replace_place(given: &[CommandPiece], place: Option<&FleetClusterSource>) -> 
     given
 }
 
-/// Adds flags to the commands of a text: those of this plugin, and those of kubectl after a label such as `look:`.
+/// Adds flags to the commands of a text: those of this plugin, and those of kubectl after a label such as `look:`. Leaves out the default
+/// namespace if the flags select none.
 fn add_flags(text: &str, flags: &[CommandPiece]) -> String {
-    if flags.is_empty() {
+    let has_namespace = flags.iter().any(|flag| flag.is_one_of(&NAMESPACE_FLAGS));
+    let default_namespace = format!(" -n {SYSTEM_NAMESPACE}");
+    if flags.is_empty() && !text.contains(&default_namespace) {
         return text.to_owned();
     }
     let mut whole = String::with_capacity(text.len());
@@ -534,7 +541,11 @@ fn add_flags(text: &str, flags: &[CommandPiece]) -> String {
             Some(arguments) => {
                 let end = PLUGIN.len() + command_length(arguments);
                 let (own, _) = from.split_at(end);
-                whole.push_str(own);
+                if has_namespace {
+                    whole.push_str(own);
+                } else {
+                    whole.push_str(&remove_words(own, &default_namespace));
+                }
                 whole.push_str(&missing(|_| true));
                 end
             }
@@ -550,6 +561,16 @@ fn add_flags(text: &str, flags: &[CommandPiece]) -> String {
     }
     whole.push_str(rest);
     whole
+}
+
+/// Removes these words of a command, with the blank before them.
+fn remove_words(command: &str, words: &str) -> String {
+    match command.split_once(words) {
+        Some((before, after)) if after.is_empty() || after.starts_with(' ') => {
+            format!("{before}{after}")
+        }
+        _ => command.to_owned(),
+    }
 }
 
 fn is_kubectl_flag(piece: &CommandPiece) -> bool {
@@ -944,6 +965,24 @@ mod tests {
                 Some(&context),
                 "fix:    kubectl addons upgrade web -n shop",
                 "fix:    kubectl addons upgrade web -n shop --kubeconfig k --context b",
+            ),
+            (
+                "list --context lab",
+                None,
+                "run kubectl addons upgrade web -n kubectl-addons, then `kubectl addons status a -n kubectl-addons -o wide`",
+                "run kubectl addons upgrade web --context lab, then `kubectl addons status a -o wide --context lab`",
+            ),
+            (
+                "list",
+                None,
+                "look:   kubectl get addoninstallation a -n kubectl-addons\nfix:    kubectl addons reconcile -n kubectl-addons-2",
+                "look:   kubectl get addoninstallation a -n kubectl-addons\nfix:    kubectl addons reconcile -n kubectl-addons-2",
+            ),
+            (
+                "list --system-namespace s",
+                None,
+                "fix:    kubectl addons reconcile web -n kubectl-addons",
+                "fix:    kubectl addons reconcile web -n kubectl-addons --system-namespace s",
             ),
             (
                 "upgrade web --clusters tier=prod --context home",

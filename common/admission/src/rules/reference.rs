@@ -14,7 +14,7 @@ use common::catalogue::select::{
     BorrowedSelection, ClusterVersions, EntryRequest, RejectionReason, SelectionRules, choose,
 };
 use common::catalogue::{CatalogueEntry, describe_lost_entry, is_copy, offers_entries};
-use common::nearest::nearest;
+use common::nearest::{did_you_mean, nearest};
 use common::text::list_first;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -294,8 +294,7 @@ fn find_catalogue<'a>(
         return Ok(Some(named));
     }
     let names = all.iter().map(|catalogue| catalogue.name());
-    let hint = nearest(name, names).map(|near| format!("; did you mean {near}?"));
-    let hint = hint.unwrap_or_default();
+    let hint = did_you_mean(nearest(name, names));
     Err(AdmissionProblem::invalid(
         "unknown-catalogue",
         "spec.addonRef.catalogue",
@@ -336,8 +335,8 @@ fn unknown_addon(
     let near = nearest(&reference.name, names.iter().map(|(name, _)| *name));
     let hint = near
         .and_then(|near| names.iter().find(|(name, _)| *name == near))
-        .map(|(name, at)| format!("; did you mean {name} (catalogue {at})?"))
-        .unwrap_or_default();
+        .map(|(name, at)| format!("{name} (catalogue {at})"));
+    let hint = did_you_mean(hint.as_deref());
     AdmissionProblem::invalid(
         "unknown-addon",
         "spec.addonRef.name",

@@ -121,8 +121,7 @@ impl ForeignInstalls {
         new.target_namespace
             .get_or_insert_with(|| namespace.clone());
         let offered = self.offered.get(&addon).map_or(&[][..], Vec::as_slice);
-        let version = release.version.as_deref();
-        let version = version.and_then(|version| find_offered_version(offered, version));
+        let version = find_offered_version(offered, release);
         if new.addon.version.is_none() {
             new.addon.version = version.map(str::to_owned);
         }
@@ -273,6 +272,8 @@ mod tests {
             name: name.to_owned(),
             namespace: Some(namespace.to_owned()),
             version: Some("1.0.0".to_owned()),
+            id: None,
+            manifest_hash: None,
             chart: Some(chart.to_owned()),
             channel: None,
             objects: 1,

@@ -15,6 +15,7 @@ use addons_render::random;
 use addons_render::text::{RenderedText, TextSection};
 use addons_versions::tolerant;
 use common::catalogue::select::{ClusterVersions, RejectionReason, find_misfit};
+use common::nearest::did_you_mean;
 use common::values::layers::{LayerValues, Layers};
 use common::values::mask::SecretMask;
 use serde_json::{Map, Value};
@@ -128,7 +129,7 @@ fn unknown_values<'a>(
         .map(|file| file.bytes.as_slice());
     let unknown = find_unknown_keys(chart, &below.merge_all(), layers.spec.values(), texts);
     let words = unknown.into_iter().map(|(path, near)| {
-        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        let near = did_you_mean(near.as_deref());
         format!("value {path}: chart {} has no such value{near}", chart.name)
     });
     words.collect()

@@ -6,7 +6,7 @@ use common::catalogue::select::{
 use common::catalogue::{
     Catalogue, CatalogueEntry, LostEntry, Origin, describe_lost_entry, version_label,
 };
-use common::nearest::nearest;
+use common::nearest::{did_you_mean, nearest};
 use common::text::list_first;
 
 use addons_versions::tolerant;
@@ -183,9 +183,8 @@ fn others(versions: &[String]) -> String {
 /// `; did you mean NAME?`
 pub(crate) fn meant(near: Option<&str>, nothing: bool) -> String {
     match near {
-        Some(near) => format!("; did you mean {near}?"),
         None if nothing => "; there is no catalogue yet".to_owned(),
-        None => String::new(),
+        near => did_you_mean(near),
     }
 }
 

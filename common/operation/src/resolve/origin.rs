@@ -4,10 +4,12 @@ use super::choose::choose;
 use std::sync::Arc;
 
 use common::api::installation::{AddonInstallation, Installed};
+use common::catalogue::orphan::{self, MissingOrigin};
 use common::catalogue::select::{ClusterVersions, EntryRequest};
-use common::catalogue::{Catalogue, CatalogueEntry, orphan};
+use common::catalogue::{Catalogue, CatalogueEntry};
 
 use super::policies;
+use crate::catalogue::find_named;
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Finding;
@@ -36,7 +38,7 @@ pub(crate) fn is_admitted(record: &AddonInstallation) -> bool {
 /// Returns the catalogue or index that a record's entries come from.
 ///
 /// # Errors
-/// The index cannot be read, the catalogue was deleted, or the origin is a directory, which only `sync` reads.
+/// The index cannot be read, the catalogue does not exist, or the origin is a directory, which only `sync` reads.
 pub async fn catalogue_of(
     ctx: &Context,
     record: &AddonInstallation,
@@ -59,10 +61,21 @@ pub async fn catalogue_of(
             installation,
             directory: directory.clone(),
         }),
-        (None, None) => match orphan::find_missing_origin(record, ctx.catalogues().await?) {
-            Some(lost) => Err(OperationError::Orphaned { installation, lost }),
-            None => ctx.catalogue(&Offer::Catalogues).await,
-        },
+        (None, None) => {
+            let catalogues = ctx.catalogues().await?;
+            let lost = orphan::find_missing_origin(record, catalogues);
+            match lost {
+                Some(lost) if record.installed().is_some() => {
+                    return Err(OperationError::Orphaned { installation, lost });
+                }
+                // Nothing was installed from it, so the name may be misspelt.
+                Some(MissingOrigin::Catalogue { catalogue }) => {
+                    find_named(catalogues, &catalogue)?;
+                }
+                _ => {}
+            }
+            ctx.catalogue(&Offer::Catalogues).await
+        }
     }
 }
 

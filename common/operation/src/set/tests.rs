@@ -50,7 +50,7 @@ fn what_is_wrong_has_its_line_and_its_field() {
         ),
         (
             one("a", ", value: {x: 1}"),
-            "set.yaml:4: unknown field spec.value; remove it",
+            "set.yaml:4: unknown field spec.value; did you mean values?",
         ),
         (
             one("a", ", suspend: maybe"),
@@ -62,14 +62,14 @@ fn what_is_wrong_has_its_line_and_its_field() {
         ),
         (
             format!("{}---\n{}", one("b", ""), long("  value: {x: 1}\n")),
-            "set.yaml:13: unknown field spec.value; remove it",
+            "set.yaml:13: unknown field spec.value; did you mean values?",
         ),
         (
             format!(
                 "kind: List\nitems:\n- {}",
                 long("  value: {x: 1}\n").replace('\n', "\n  ")
             ),
-            "set.yaml:10: unknown field spec.value; remove it",
+            "set.yaml:10: unknown field spec.value; did you mean values?",
         ),
         (one("", ""), "set.yaml:3: metadata.name is missing"),
         (
@@ -88,6 +88,26 @@ fn what_is_wrong_has_its_line_and_its_field() {
 }
 
 #[test]
+fn all_mistakes_are_told_at_once() {
+    let text = [
+        one("a", "").replace("AddonInstallation", "AddonInstalation"),
+        one("b", ", valus: {x: 1}, suspend: maybe"),
+        one("c, namespace: other", ""),
+        one("c", ""),
+    ];
+    let error = names(&text.join("---\n")).unwrap_err();
+    assert_eq!(
+        error,
+        format!(
+            "set.yaml:2: kind AddonInstalation of {API_VERSION} is not an AddonInstallation of {API_VERSION}; did you mean AddonInstallation?\n\
+             set.yaml:9: spec.suspend must be true or false, not a string; unknown field spec.valus; did you mean values?\n\
+             set.yaml:13: metadata.namespace is other, and this command works in kubectl-addons: remove the field, or add -n other\n\
+             set.yaml:18: metadata.name: c is in this file twice"
+        )
+    );
+}
+
+#[test]
 fn a_set_is_told_from_a_file_with_values() {
     let list = format!(
         "apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {API_VERSION}, kind: AddonInstallation}}\n"
@@ -96,6 +116,10 @@ fn a_set_is_told_from_a_file_with_values() {
         (one("a", ""), true),
         (format!("# first\n---\n{}", one("a", ", value: 1")), true),
         (list, true),
+        (
+            one("a", "").replace("AddonInstallation", "AddonInstalation"),
+            true,
+        ),
         ("kind: AddonInstallation\nreplicas: 2\n".to_owned(), false),
         ("replicas: 2\n".to_owned(), false),
         ("- a\n".to_owned(), false),

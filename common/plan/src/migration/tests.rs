@@ -124,7 +124,24 @@ fn what_is_said_of_it() {
             "every Till written again in v1, then v1alpha1 is removed",
         ),
     ] {
-        assert_eq!(of(count).to_string(), format!("{name}: {what}; {end}"));
+        assert_eq!(describe([&of(count)]), [format!("{name}: {what}; {end}")]);
     }
+    let other = |name: &str, count| {
+        let mut migration = of(count);
+        migration.definition.name = name.to_owned();
+        migration
+    };
+    let (one, two, three) = (other("a", Some(2)), other("b", Some(3)), other("c", None));
+    let lines = describe([&one, &of(Some(0)), &two]);
+    assert_eq!(
+        lines,
+        [
+            format!(
+                "CustomResourceDefinition a, CustomResourceDefinition b: 5 objects written again in v1, then v1alpha1 is removed; {end}"
+            ),
+            format!("{name}: v1alpha1 is removed, no object is stored in it; {end}"),
+        ]
+    );
+    assert!(describe([&one, &three])[0].contains("c: all their objects written again in v1"));
     assert!(of(Some(0)).needs_no_acceptance() && !of(None).needs_no_acceptance());
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use common::entrance;
 use common::manifest::yaml::{DuplicateKeys, FloatReading, YamlOptions, documents};
-use common::nearest::nearest;
+use common::nearest::{did_you_mean, nearest};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -56,11 +56,8 @@ impl fmt::Display for IndexProblem {
                 "this is not the index of a chart repository: it has no map `entries`; check the URL",
             ),
             Self::Unknown { chart, near, count } => {
-                write!(f, "there is no chart named {chart} among {count}")?;
-                match near {
-                    Some(near) => write!(f, "; did you mean {near}?"),
-                    None => Ok(()),
-                }
+                let near = did_you_mean(near.as_deref());
+                write!(f, "there is no chart named {chart} among {count}{near}")
             }
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::FormViolation;
 use crate::api::catalogue::FormField;
 use crate::manifest::parse::type_of;
-use crate::nearest::nearest;
+use crate::nearest::{did_you_mean, nearest};
 use crate::values::path::ValuePath;
 
 /// Maximum number of unknown paths for which the nearest field is determined, because that takes an edit distance to every field.
@@ -98,8 +98,7 @@ impl UnknownFieldSearch<'_> {
             let near = nearest(key, names.iter().map(|(last, _)| *last))?;
             names.into_iter().find(|(last, _)| *last == near)
         });
-        near.map(|(_, name)| format!("; did you mean {name}?"))
-            .unwrap_or_default()
+        did_you_mean(near.map(|(_, name)| name))
     }
 }
 

@@ -77,9 +77,9 @@ fn table(rows: Vec<AdoptableRow>) -> Table {
     for AdoptableRow { install, adopt } in rows {
         table.add_row(vec![
             install.found_by.word().to_owned(),
-            install.name,
-            install.namespace.unwrap_or_default(),
-            install.version.unwrap_or_default(),
+            install.name.clone(),
+            install.namespace.clone().unwrap_or_default(),
+            install.version_label().unwrap_or_default(),
             install.objects.to_string(),
             adopt.unwrap_or_default(),
         ]);
@@ -118,8 +118,7 @@ fn adopt_command(
         (None, _) => return None,
     };
     let offered = offered.get(addon).map_or(&[][..], Vec::as_slice);
-    let version = install.version.as_deref();
-    let version = version.and_then(|version| find_offered_version(offered, version));
+    let version = find_offered_version(offered, install);
     Some(words::adopt_command(install, addon, version, &flags))
 }
 
@@ -148,6 +147,8 @@ mod tests {
                 name: name.to_owned(),
                 namespace: Some("shop".to_owned()),
                 version: None,
+                id: None,
+                manifest_hash: None,
                 chart: chart.map(str::to_owned),
                 channel: channel.map(str::to_owned),
                 objects: 1,

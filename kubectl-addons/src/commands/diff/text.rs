@@ -2,6 +2,7 @@
 
 use addons_plan::changes::ObjectChange;
 use addons_plan::crd_safety::Breakage;
+use addons_plan::migration;
 use common::api::installation::HelmRelease;
 use common::manifest::key::ObjectKey;
 use jiff::Timestamp;
@@ -199,8 +200,8 @@ fn add_notes(text: &mut String, item: &InstallationDiff<'_>) {
     for change in &item.record {
         add_line(text, "record", change);
     }
-    for migration in &item.migrations {
-        add_line(text, "migrate", &migration.to_string());
+    for line in migration::describe(item.migrations.iter().copied()) {
+        add_line(text, "migrate", &line);
     }
     for breakage in item.breakages.iter().flat_map(Breakage::lines) {
         add_line(text, "warning", &breakage);

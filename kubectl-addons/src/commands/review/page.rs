@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use addons_operation::Plan;
-use addons_plan::InstallationPlan;
 use addons_plan::changes::{ObjectChange, ObjectDiff};
 use addons_plan::crd_safety::Breakage;
 use addons_plan::graph::{Graph, GraphNode, NodeId};
 use addons_plan::review::Review;
 use addons_plan::summary;
+use addons_plan::{InstallationPlan, migration};
 use common::manifest::key::ObjectKey;
 use jiff::Timestamp;
 
@@ -96,7 +96,7 @@ fn list_findings(plan: &InstallationPlan, changes: &[ObjectDiff]) -> Vec<String>
     });
     let warnings = plan.warnings.iter().cloned();
     let breakages = plan.breakages.iter().flat_map(Breakage::lines);
-    let migrations = plan.migrations().map(ToString::to_string);
+    let migrations = migration::describe(plan.migrations());
     let kept = plan.retained.iter().map(|key| format!("{key} stays"));
     let deletions = plan.refused.iter();
     let deletions = deletions.filter(|refusal| plan.step(&refusal.key).is_none());

@@ -17,6 +17,9 @@ pub(super) fn add_record_changes(text: &mut String, item: &PlannedInstallation) 
         add_line(text, "record", &change);
     }
     let plan = &item.plan;
+    if let Some(pin) = pin_of_new_record(item) {
+        add_line(text, "record", &pin);
+    }
     let is_same =
         plan.from.as_ref().map(super::version_label) == plan.to.as_ref().map(super::version_label);
     if is_empty && is_same && changes_record(plan) {
@@ -38,6 +41,15 @@ pub fn list_record_changes(item: &PlannedInstallation) -> Vec<String> {
         Some(before) if changes_record(&item.plan) => compare_records(before, &item.plan),
         _ => Vec::new(),
     }
+}
+
+/// Describes the pin of an installation that does not exist yet. Core add-ons stay at their version anyway.
+fn pin_of_new_record(item: &PlannedInstallation) -> Option<String> {
+    let is_new = item.record.metadata.resource_version.is_none();
+    let is_kept = is_new && matches!(item.plan.verb, Verb::Install | Verb::Adopt);
+    let spec = &item.plan.wanted.spec;
+    let is_pinned = is_kept && !spec.core_addon;
+    is_pinned.then(|| describe_pin(&AddonRef::default(), &spec.addon_ref))?
 }
 
 /// Whether the operation is about the objects of a version, and not about their owners or removal.
@@ -105,7 +117,9 @@ fn describe_pin(from: &AddonRef, to: &AddonRef) -> Option<String> {
         return None;
     }
     Some(match is {
-        Some(version) => format!("pinned to version {version}"),
+        Some(version) => format!(
+            "pinned to version {version}: only an upgrade by name moves it; with --unpin, it follows newer ones"
+        ),
         None => "no longer pinned to a version: it follows newer ones".to_owned(),
     })
 }
@@ -153,7 +167,7 @@ mod tests {
             compare_specs(&before, &after),
             [
                 "values changed: ingress.host",
-                "pinned to version 1.0.0",
+                "pinned to version 1.0.0: only an upgrade by name moves it; with --unpin, it follows newer ones",
                 "origin catalogue one → catalogue two",
             ]
         );
