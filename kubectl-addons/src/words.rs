@@ -26,10 +26,15 @@ use addons_operation::Activity;
 use addons_operation::text::join_types;
 use addons_plan::history::StoredRevision;
 use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
 use common::catalogue::Origin;
 use common::manifest::key::ObjectKey;
+use common::text::list_first;
 
 use self::plan::version_label;
+
+/// How many misplaced installations are named.
+const MOST_MISPLACED: usize = 5;
 
 /// Describes a slow step while it runs.
 pub fn describe_work(work: &Activity) -> String {
@@ -100,6 +105,22 @@ pub fn holder_name(holder: &str) -> &str {
     let person = holder.split_once(" (").map_or(holder, |(person, _)| person);
     let user = person.rsplit_once(", ").map(|(user, _)| user);
     user.unwrap_or(person)
+}
+
+/// Says that `install` upgrades an installation, because it exists.
+pub fn describe_existing(name: &str) -> String {
+    format!(
+        "{name} is already installed, and is upgraded; to install it once more, add --name NAME"
+    )
+}
+
+/// Says which installations nothing will install, because of their namespace, and where they belong.
+pub fn describe_misplaced(names: &[InstallationName], system: &str) -> String {
+    let look = hint::indent_lines(&hint::look_line("kubectl addons doctor"));
+    format!(
+        "{}: nothing installs what is in a namespace that does not stand for a cluster; installations of this cluster belong in {system}{look}",
+        list_first(names, MOST_MISPLACED)
+    )
 }
 
 /// `shop  catalogue merged-custom created`

@@ -51,6 +51,65 @@ async fn what_is_broken_is_found_and_mended() -> Result<()> {
     readers(&world, &mut tally).await
 }
 
+/// A set that `kubectl apply` created without a namespace is never installed: every command that reads records says so, and where it belongs.
+#[tokio::test]
+async fn a_set_in_a_wrong_namespace_is_seen() -> Result<()> {
+    let mut tally = Tally::new("doctor, a misplaced set");
+    let world = World::new().await?;
+    world.admin.run(&["init", "--yes"]).await?.done()?;
+    let set = |name: &str, namespace: &str| {
+        json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+            "metadata": {"name": name, "namespace": namespace}, "spec": {"addonRef": {"name": "web"}},
+        })
+    };
+    for name in ["a", "b"] {
+        create(&world.admin, &set(name, "default"), &[])
+            .await?
+            .done()?;
+    }
+    let warning = "warning: default/a, default/b: nothing installs what is in a namespace that does not stand for a cluster; \
+                   installations of this cluster belong in kubectl-addons";
+    for args in [
+        &["list"][..],
+        &["list", "-n", "default"],
+        &["status", "a", "-n", "default"],
+    ] {
+        let said = world.admin.run(args).await?.done()?;
+        let text = match args {
+            ["status", ..] => warning.replace(", default/b", ""),
+            _ => warning.to_owned(),
+        };
+        ensure!(said.stderr.contains(&text), "{args:?}: {}", said.stderr);
+        let all = format!("{}{}", said.stdout, said.stderr);
+        ensure!(!all.contains("upgrade a"), "{args:?}: {all}");
+        tally.ran();
+    }
+    let problems = problems(&world).await?;
+    let fix =
+        "apply it with -n kubectl-addons, then: kubectl delete addoninstallation a -n default";
+    let is_found = |one: &Value| one["object"] == "installation default/a" && one["fix"] == fix;
+    ensure!(problems.iter().any(is_found), "{problems:?}");
+    tally.ran();
+    // Followed, it is pending, and the command that continues is named.
+    for name in ["a", "b"] {
+        create(&world.admin, &set(name, SYSTEM_NAMESPACE), &[])
+            .await?
+            .done()?;
+        let gone = ["delete", "addoninstallation", name, "-n", "default"];
+        world.admin.kubectl(&gone).await?.done()?;
+    }
+    let said = world.admin.run(&["list"]).await?.done()?;
+    let continued = "a is pending; to continue: kubectl addons upgrade a\nb is pending; to continue: kubectl addons upgrade b";
+    ensure!(
+        said.stderr.contains(continued) && !said.stderr.contains("warning"),
+        "{}",
+        said.stderr
+    );
+    tally.ran();
+    Ok(())
+}
+
 /// Without anything, our definitions are missing, and the rest was not asked for.
 async fn from_nothing(world: &World, tally: &mut Tally) -> Result<()> {
     for (code, severity, fix) in [
@@ -121,17 +180,17 @@ const ROWS: &[Broken] = &[
             "patch addoninstallation web -n kubectl-addons --subresource=status --type=merge INTERRUPTED",
         ],
         found: ("error", "installation kubectl-addons/web"),
-        fix: "kubectl addons upgrade web",
+        fix: "kubectl addons upgrade web -n kubectl-addons",
     },
     Broken {
         by: &["delete namespace shop"],
         found: ("error", "installation kubectl-addons/web"),
-        fix: "kubectl addons upgrade web@1.0.0 --repair",
+        fix: "kubectl addons upgrade web@1.0.0 -n kubectl-addons --repair",
     },
     Broken {
         by: &["delete addoninstallation web -n kubectl-addons"],
         found: ("warning", "installation kubectl-addons/web"),
-        fix: "kubectl addons adopt web",
+        fix: "kubectl addons adopt web -n kubectl-addons",
     },
     Broken {
         by: &[
@@ -139,7 +198,7 @@ const ROWS: &[Broken] = &[
             "delete addoninstallation web -n kubectl-addons --wait=false",
         ],
         found: ("error", "installation kubectl-addons/web"),
-        fix: "kubectl addons reconcile web",
+        fix: "kubectl addons reconcile web -n kubectl-addons",
     },
     Broken {
         by: &[

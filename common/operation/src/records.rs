@@ -6,7 +6,7 @@ use addons_engine::{Cluster, EngineError, local, record};
 use addons_plan::claims::{self, Claims};
 use addons_plan::snapshot::Snapshot;
 use common::api::installation::AddonInstallation;
-use common::api::names::{InstallationName, owner_hash};
+use common::api::names::{InstallationName, SYSTEM_NAMESPACE, owner_hash};
 use common::nearest::nearest;
 use common::pin;
 
@@ -101,6 +101,36 @@ impl Records {
             exists: !self.is_absent,
         }
         .into())
+    }
+
+    /// Returns the installations of which nothing was installed and nothing will be, because their namespace does not stand for a cluster:
+    /// of `namespace`, or of all. Empty with another system namespace than the default one, because other namespaces may then be those of
+    /// other clients, and if the caller may not list namespaces.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub async fn find_misplaced(
+        &self,
+        ctx: &Context,
+        namespace: Option<&str>,
+    ) -> Result<Vec<InstallationName>, OperationError> {
+        let is_new = |record: &&AddonInstallation| {
+            let at = record.metadata.namespace.as_deref();
+            record.installed().is_none()
+                && at.is_some_and(|at| !self.local.contains(at) && at != self.system)
+                && (namespace.is_none() || at == namespace)
+        };
+        let mut found: Vec<InstallationName> =
+            self.all.iter().filter(is_new).map(name_of).collect();
+        if found.is_empty() || self.is_remote || self.system != SYSTEM_NAMESPACE {
+            return Ok(Vec::new());
+        }
+        let of_none = match local::list_of_no_cluster(ctx.home().await?).await {
+            Err(EngineError::Forbidden { .. }) => BTreeSet::new(),
+            listed => listed?,
+        };
+        found.retain(|name| of_none.contains(&name.namespace));
+        Ok(found)
     }
 
     /// Returns the record with this namespace and name.

@@ -58,11 +58,21 @@ impl Continuation {
     pub fn for_restore(record: &AddonInstallation) -> Self {
         let version = record.installed().map(|installed| &installed.version);
         let version = version.filter(|version| !version.is_empty());
-        Self {
-            command: match &record.spec.addon_ref.directory {
-                Some(directory) => NextCommand::Sync(directory.clone()),
-                None => NextCommand::Upgrade(version.cloned()),
+        let repair = Self::repair(version.cloned());
+        match &record.spec.addon_ref.directory {
+            Some(directory) => Self {
+                command: NextCommand::Sync(directory.clone()),
+                ..repair
             },
+            None => repair,
+        }
+    }
+
+    /// Returns an upgrade to a version, or to the newest one, that also restores objects that others edited or deleted.
+    #[must_use]
+    pub fn repair(version: Option<String>) -> Self {
+        Self {
+            command: NextCommand::Upgrade(version),
             choices: Choices {
                 repair: true,
                 ..Choices::default()

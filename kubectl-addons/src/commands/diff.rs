@@ -5,6 +5,7 @@ pub(super) mod text;
 use std::collections::BTreeSet;
 
 use addons_plan::changes::{Counts, ObjectChange, ObjectDiff};
+use addons_plan::continuation::Continuation;
 use addons_plan::crd_safety::Breakage;
 use addons_plan::migration::Migration;
 use addons_plan::prune::limit::PruneLimit;
@@ -29,6 +30,7 @@ use super::review::{ShownPlan, markdown, page};
 use super::set::{self, SetPlace, TypedSet};
 use crate::words::hint;
 use crate::words::plan::{record, version_label};
+use addons_operation::execute::continued;
 use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, VersionedName};
 use text::DiffExtent;
 
@@ -39,6 +41,9 @@ struct InstallationDiff<'a> {
     /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
+    /// The version that its record is to name.
+    #[serde(skip)]
+    pinned: Option<&'a str>,
     installation: &'a InstallationName,
     #[serde(skip)]
     plan: &'a InstallationPlan,
@@ -303,7 +308,8 @@ impl<'a> InstallationDiff<'a> {
     /// Returns the command that restores what other clients edited or deleted.
     fn restore_command(&self, set: Option<&SetPlace>) -> String {
         let Some(set) = set else {
-            return hint::command("upgrade", self.installation) + " --repair";
+            let next = Continuation::repair(self.pinned.map(str::to_owned));
+            return continued::command(&next, self.installation);
         };
         let namespace = self.installation.namespace.as_str();
         let namespace = self.cluster.is_none().then_some(namespace);
@@ -327,6 +333,7 @@ impl<'a> InstallationDiff<'a> {
         };
         Self {
             cluster: None,
+            pinned: plan.wanted.spec.addon_ref.version.as_deref(),
             installation: &plan.installation,
             plan,
             addon: &plan.addon,

@@ -3,13 +3,14 @@
 mod local;
 
 use addons_operation::{Choices, Intent, Resolver};
+use addons_plan::Verb;
 use anyhow::Result;
 
 use crate::cli::operation::{DeleteArgs, InstallArgs};
 use crate::commands::delegated;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, choices, partial, prompt};
+use crate::{change, choices, output, partial, prompt, words};
 
 /// Installs add-ons. Installed ones are upgraded.
 ///
@@ -32,5 +33,9 @@ pub async fn run(session: &Session, args: &InstallArgs) -> Result<Exit> {
     };
     let plan = partial::plan_whole(&resolver, resolution, &choices, None).await?;
     change::check_named(session, &plan)?;
+    let plans = plan.installations.iter().map(|planned| &planned.plan);
+    for existing in plans.filter(|plan| plan.verb == Verb::Upgrade && plan.from.is_some()) {
+        output::note(&words::describe_existing(&existing.installation.name));
+    }
     change::run(session, plan, &args.change).await
 }

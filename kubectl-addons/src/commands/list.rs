@@ -13,6 +13,7 @@ use anyhow::Result;
 use brief::one_line;
 use common::age::age;
 use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
 use common::text::list_first;
 use jiff::Timestamp;
 use newer::NewerVersions;
@@ -30,6 +31,8 @@ pub(super) use brief::shorten_status;
 
 /// How many namespaces with records are named.
 const MAX_NAMESPACES: usize = 3;
+/// For how many pending installations the command that continues is printed.
+const MAX_PENDING: usize = 5;
 
 /// An installation.
 #[derive(Debug, Serialize)]
@@ -141,6 +144,8 @@ pub(crate) async fn list_installations(
     let known = Records::read(session.ctx()).await?;
     let namespace = session.global().namespace.as_deref();
     let is_partial = known.is_partial;
+    let misplaced = known.find_misplaced(session.ctx(), namespace).await?;
+    warn_of_misplaced(session, &misplaced);
     let mut elsewhere = namespace.and_then(|namespace| explain_no_records(&known, namespace));
     let mut records = known.into_namespace(namespace);
     records.retain(|record| !args.core || record.spec.core_addon);
@@ -153,6 +158,13 @@ pub(crate) async fn list_installations(
     }
     let mut newer = NewerVersions::new(args.outdated);
     let mut rows = installation_rows(session, &records, is_partial, &mut newer).await?;
+    for row in &mut rows {
+        let is_it =
+            |name: &InstallationName| name.name == row.name && name.namespace == row.namespace;
+        if misplaced.iter().any(is_it) {
+            row.way_on = None;
+        }
+    }
     rows.retain(|row| !args.outdated || row.newer.is_some());
     for why in &newer.unread {
         output::warn(&format!("not checked: {why}"));
@@ -163,6 +175,14 @@ pub(crate) async fn list_installations(
         elsewhere,
         is_checked: newer.unread.is_empty() && !newer.is_lost,
     })
+}
+
+/// Warns of installations that nothing installs because of their namespace.
+pub(super) fn warn_of_misplaced(session: &Session, misplaced: &[InstallationName]) {
+    if !misplaced.is_empty() {
+        let system = &session.global().system_namespace;
+        output::warn(&words::describe_misplaced(misplaced, system));
+    }
 }
 
 /// Explains that a namespace has no records, because it may have been mistaken for the namespace of the objects.
@@ -216,9 +236,24 @@ pub(crate) fn show(listed: &ListedInstallations, args: &ListArgs) -> Result<()> 
         format @ (OutputFormat::Table | OutputFormat::Wide) => {
             let table = table(rows, format == OutputFormat::Wide, args.all_namespaces);
             output::print_painted(&table.render_listing(args.output));
+            tell_pending(rows);
         }
     }
     Ok(())
+}
+
+/// Names the commands that install or change what is pending.
+fn tell_pending(rows: &[InstallationRow]) {
+    let is_pending = |row: &&InstallationRow| row.phase == StandingState::Pending;
+    let pending = rows.iter().filter(is_pending);
+    let commands = pending.filter_map(|row| Some((&row.name, row.way_on.as_ref()?)));
+    let commands: Vec<_> = commands.collect();
+    for (name, command) in commands.iter().take(MAX_PENDING) {
+        output::note(&format!("{name} is pending; to continue: {command}"));
+    }
+    if let Some(more @ 1..) = commands.len().checked_sub(MAX_PENDING) {
+        output::note(&format!("and {more} more; look: kubectl addons status"));
+    }
 }
 
 async fn installation_rows(

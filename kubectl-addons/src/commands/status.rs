@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::cli::reading::StatusArgs;
 use crate::cli::{Listing, OutputFormat};
 use crate::commands::labelled;
-use crate::commands::list::shorten_status;
+use crate::commands::list::{shorten_status, warn_of_misplaced};
 use crate::exit::{Exit, UsageError};
 use crate::failure;
 use crate::output::{self, ItemList, table::Table};
@@ -67,6 +67,8 @@ pub(crate) struct ObservedInstallation {
     /// Why its cluster was not read.
     unseen: Option<UnseenCluster>,
     helm: Option<String>,
+    /// Whether nothing installs it, because its namespace does not stand for a cluster.
+    is_misplaced: bool,
 }
 
 /// Shows installations: a single one as an object, several as a list.
@@ -88,6 +90,13 @@ pub async fn run(session: &Session, args: &StatusArgs) -> Result<Exit> {
             let namespace = session.ctx().settings().records_namespace();
             output::note(&delegated::explain_recorded(namespace));
         }
+        let misplaced = all.iter().filter(|one| one.is_misplaced);
+        warn_of_misplaced(
+            session,
+            &misplaced
+                .map(|one| name_of(&one.record))
+                .collect::<Vec<_>>(),
+        );
         match listing {
             Some(listing) => show(args, listing, &all)?,
             None => {
@@ -258,9 +267,15 @@ async fn read_installations(
         true => health::read_offered(ctx).await?,
         false => None,
     };
+    let misplaced = known.find_misplaced(ctx, namespace).await?;
     let mut all = Vec::new();
     for record in records {
-        all.push(read_installation(ctx, record, offered.as_ref()).await?);
+        let mut looked = read_installation(ctx, record, offered.as_ref()).await?;
+        if misplaced.contains(&name_of(record)) {
+            looked.is_misplaced = true;
+            looked.state.continue_command = None;
+        }
+        all.push(looked);
     }
     Ok(all)
 }
@@ -283,6 +298,7 @@ async fn read_installation(
         objects: health.objects,
         unseen: health.unseen,
         helm,
+        is_misplaced: false,
     })
 }
 
@@ -373,7 +389,11 @@ fn render_tree(looked: &ObservedInstallation) -> String {
         .installed()
         .map(|installed| format!(" {}", version_label(installed)))
         .unwrap_or_default();
-    let mut text = format!("{name}{version} in {target}   {state}\n");
+    let place = match target {
+        "" => String::new(),
+        target => format!(" in {target}"),
+    };
+    let mut text = format!("{name}{version}{place}   {state}\n");
     let names: Vec<String> = objects
         .iter()
         .map(|object| match &object.key.namespace {

@@ -75,6 +75,12 @@ pub fn fix_command(problem: &DoctorProblem) -> String {
         DoctorProblem::OtherCluster { installation } => {
             format!("{} --new-cluster", hint::command("adopt", installation))
         }
+        DoctorProblem::Misplaced {
+            installation: InstallationName { namespace, name },
+            system,
+        } => format!(
+            "apply it with -n {system}, then: kubectl delete addoninstallation {name} -n {namespace}"
+        ),
         DoctorProblem::NoCluster { installation } if is_reserved(&installation.namespace) => {
             let InstallationName { namespace, name } = installation;
             format!("kubectl delete addoninstallation {name} -n {namespace}")

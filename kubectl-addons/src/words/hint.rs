@@ -84,7 +84,7 @@ fn operation_hints(error: &OperationError) -> Vec<String> {
             ..
         } => fix_line(&format!(
             "kubectl addons install {}{}",
-            shell_word(name),
+            shell_word(&typed::versioned_name(name)),
             typed::source_flags()
         )),
         OperationError::UnknownInstallation { name, .. } if version::is_misplaced(name) => {

@@ -120,6 +120,11 @@ pub fn contains_text(text: &str) -> bool {
     args.any(|arg| arg.to_string_lossy().contains(text))
 }
 
+/// Returns a name with the version that was typed behind it, `web@1.2.0`, or the name alone.
+pub fn versioned_name(name: &str) -> String {
+    typed().find_versioned(name)
+}
+
 /// Returns the typed command with `flags`, or `the same command with FLAGS` if it is private. `None` if the command does not take them.
 pub fn with_flags(flags: &[String]) -> Option<String> {
     typed().extend(flags)
@@ -258,6 +263,20 @@ impl TypedCommand {
         found
             .map(|piece| format!(" {}", join_words(&piece.words)))
             .collect()
+    }
+
+    /// Returns a name as it was typed. See [`versioned_name`].
+    fn find_versioned(&self, name: &str) -> String {
+        let is_it = |word: &&String| {
+            let rest = word.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('@'))
+        };
+        let words = self.pieces().iter().filter(|piece| piece.flag.is_none());
+        let mut words = words.flat_map(|piece| &piece.words);
+        words
+            .find(is_it)
+            .cloned()
+            .unwrap_or_else(|| name.to_owned())
     }
 
     fn takes(&self, flag: &str) -> bool {
@@ -803,6 +822,16 @@ mod tests {
             ("show api", ""),
         ] {
             assert_eq!(typed(line).find_flags(&["channel", "catalogue"]), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_keeps_its_version() {
+        for (line, expected) in [
+            ("upgrade web@1.2.0 -n shop", "web@1.2.0"),
+            ("upgrade webhook@1.2.0 web", "web"),
+        ] {
+            assert_eq!(typed(line).find_versioned("web"), expected);
         }
     }
 

@@ -106,7 +106,13 @@ impl RecordCheck<'_> {
         {
             // Installations of other clusters are not diagnosed here.
             let is_of_none = own.kubeconfig.is_none();
-            let problem = DoctorProblem::NoCluster { installation };
+            let problem = match record.installed() {
+                Some(_) => DoctorProblem::NoCluster { installation },
+                None => DoctorProblem::Misplaced {
+                    installation,
+                    system: self.facts.system.clone(),
+                },
+            };
             return is_of_none.then_some(problem).into_iter().collect();
         }
         let mut found = Vec::new();

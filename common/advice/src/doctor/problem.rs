@@ -203,6 +203,16 @@ pub enum DoctorProblem {
         /// The installation.
         installation: InstallationName,
     },
+    /// A record of which nothing was installed is in a namespace that does not stand for a cluster.
+    #[error(
+        "its namespace does not stand for a cluster, so nothing installs it: installations of this cluster belong in {system}"
+    )]
+    Misplaced {
+        /// The installation.
+        installation: InstallationName,
+        /// The system namespace.
+        system: String,
+    },
     /// A Helm release also claims its objects.
     #[error("Helm release {release} names its objects, too: helm can change and delete them")]
     HeldByRelease {
@@ -326,6 +336,7 @@ impl DoctorProblem {
             | Self::Unwell { installation, .. }
             | Self::Edited { installation, .. }
             | Self::HeldByRelease { installation, .. }
+            | Self::Misplaced { installation, .. }
             | Self::NoCluster { installation } => format!("installation {installation}"),
             Self::Orphans {
                 installation,

@@ -408,3 +408,28 @@ fn objects_without_a_record_are_told_by_owner() {
         ]
     );
 }
+
+#[test]
+fn an_installation_in_a_wrong_namespace_is_moved_unless_it_was_installed() {
+    let of = |status: Value| {
+        with(|facts| {
+            let mut record = record(json!({}), json!({}), status);
+            record.metadata.namespace = Some("default".to_owned());
+            facts.records = Ok(vec![record]);
+            let here = ("default".to_owned(), NamespaceState::default());
+            facts.namespaces = Ok(BTreeMap::from([here]));
+        })
+    };
+    let new = of(json!({}));
+    assert!(
+        new[0].ends_with("installations of this cluster belong in kubectl-addons"),
+        "{new:?}"
+    );
+    let installed = of(
+        json!({"installed": {"version": "1.0.0", "manifestHash": "a", "at": "1970-01-01T00:00:00Z"}}),
+    );
+    assert!(
+        installed[0].ends_with("its namespace does not stand for a cluster"),
+        "{installed:?}"
+    );
+}
