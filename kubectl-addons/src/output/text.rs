@@ -1,13 +1,8 @@
 //! The text of messages: the causes of an error in plain words, text from other sources escaped, and cells padded.
 
+use common::causes::strip_library_prefixes;
 use common::foreign::escape_controls;
 
-/// Prefixes that libraries add to a cause.
-const NOISE: [&str; 3] = [
-    "ServiceError: ",
-    "client error (Connect): ",
-    "tcp connect error: ",
-];
 /// Sentences of the operating system, and the words of a message.
 const CAUSES: [(&str, &str); 6] = [
     ("No such file or directory", "no such file or directory"),
@@ -34,9 +29,7 @@ pub(super) fn replace_causes(text: &str) -> String {
             _ => kept = kept + NUMBER + part,
         }
     }
-    for noise in NOISE {
-        kept = kept.replace(noise, "");
-    }
+    kept = strip_library_prefixes(&kept);
     for (system, ours) in CAUSES {
         kept = kept.replace(system, ours);
     }

@@ -63,7 +63,7 @@ async fn a_version_that_is_not_known_is_warned_of() -> Result<()> {
     stage.apply(&config_map("web", "1")).await?;
     let index = offer(&stage, &config_map("web", "1"))?;
     let told = "warning: web: the installed version is not known, and the newest one is recorded; \
-                to record another one: kubectl addons adopt web@VERSION";
+                to record another one: kubectl addons adopt NAME@VERSION";
     let said = stage
         .run(&format!("adopt web --channel {index} --dry-run"))
         .await?

@@ -78,22 +78,68 @@ async fn a_set_is_installed_and_its_file_stays_the_truth() -> Result<()> {
     stage.run(&apply).await?.done()?;
     ensure!(data(stage.must("configmap", "web").await?) == json!({"a": "mine", "b": "default"}));
 
-    // One mistake, and nothing is written.
-    let wrong = installation(
-        "front",
-        json!({"addonRef": {"name": "web"}, "value": {"a": 1}}),
-    );
-    let path = stage.write("wrong.yaml", &set(&[wrong]))?;
-    let said = stage
-        .run(&format!("apply -f {} --yes", path.display()))
-        .await?
-        .ended(1)?;
-    ensure!(
-        said.stderr
-            .contains("wrong.yaml:2: unknown field spec.value"),
-        "{}",
-        said.stderr
-    );
+    all_mistakes_are_told(&stage).await
+}
+
+/// With any mistake, nothing is written, and each one is told.
+async fn all_mistakes_are_told(stage: &Stage) -> Result<()> {
+    let wrong = [
+        installation(
+            "front",
+            json!({"addonRef": {"name": "web"}, "valus": {"a": 1}}),
+        ),
+        installation(
+            "back",
+            json!({"addonRef": {"name": "web"}, "suspend": "no"}),
+        ),
+    ];
+    let misspelt = set(&wrong).replacen("AddonInstallation", "AddonInstalation", 1);
+    let unknown = [
+        installation("front", json!({"addonRef": {"name": "wbe"}})),
+        installation(
+            "back",
+            json!({"addonRef": {"name": "web", "catalogue": "nowhere"}}),
+        ),
+        installation(
+            "side",
+            json!({"addonRef": {"name": "web", "version": "0.0.1"}}),
+        ),
+    ];
+    for (text, words) in [
+        (
+            set(&wrong),
+            &[
+                "unknown field spec.valus; did you mean values?",
+                "spec.suspend must be",
+            ][..],
+        ),
+        (
+            misspelt,
+            &["; did you mean AddonInstallation?", "spec.suspend must be"],
+        ),
+        (
+            set(&unknown),
+            &[
+                "no add-on named wbe; did you mean web",
+                "no catalogue named nowhere",
+                "web has no version 0.0.1",
+            ],
+        ),
+    ] {
+        let path = stage.write("wrong.yaml", &text)?;
+        for line in ["apply --yes -f", "plan -f", "diff -f"] {
+            let said = stage.run(&format!("{line} {}", path.display())).await?;
+            ensure!(said.code != 0, "{line}: {said:?}");
+            for word in words {
+                ensure!(
+                    said.stderr.contains(word),
+                    "{line}: {word}: {}",
+                    said.stderr
+                );
+            }
+        }
+    }
+    ensure!(!stage.has("addoninstallation", "back").await?);
     Ok(())
 }
 
