@@ -33,13 +33,12 @@ pub fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     for cause in causes(error) {
         let message = cause.to_string();
         let message = message.split(LIBRARY_PAGES).next().unwrap_or_default();
-        let message = strip_library_prefixes(message);
         if !text.contains(message.trim()) {
             text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(message.trim());
         }
     }
-    text
+    strip_library_prefixes(&text)
 }
 
 #[cfg(test)]
@@ -62,7 +61,7 @@ mod tests {
             ),
             (
                 "the server cannot be reached",
-                "ServiceError: client error (Connect): tls handshake eof",
+                "ServiceError: client error (Connect): dns error: tls handshake eof",
                 "the server cannot be reached: tls handshake eof",
             ),
         ] {

@@ -17,7 +17,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_LENGTH)
-        .map(|candidate| (strsim::levenshtein(name, candidate), candidate))
+        .map(|candidate| (strsim::osa_distance(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .filter(|(distance, candidate)| {
             let is_short = name.chars().count() <= SHORT;
@@ -59,6 +59,8 @@ mod tests {
             ("nope", "gone", None),
             ("hots", "host", Some("host")),
             ("eb", "web", Some("web")),
+            ("wbe", "web", Some("web")),
+            ("bew", "web", None),
         ] {
             assert_eq!(nearest(name, [known]), expected, "{name}");
         }

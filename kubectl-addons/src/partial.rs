@@ -125,10 +125,20 @@ fn name_errors(failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Vec<a
     }
     let errors = errors.into_iter();
     let named = errors.map(|(text, names, error)| match names.as_slice() {
-        [name] if text.contains(name) => error,
+        [name] if names_it(&text, name) => error,
         names => error.context(list_first(names, MOST_NAMED)),
     });
     named.collect()
+}
+
+/// Whether a text has a name as a word.
+fn names_it(text: &str, name: &str) -> bool {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-./".contains(letter);
+    let mut words = text.split(|letter| !is_of_name(letter));
+    words.any(|word| {
+        let word = word.trim_end_matches('.');
+        word == name || word.rsplit('/').next() == Some(name)
+    })
 }
 
 #[cfg(test)]
@@ -150,15 +160,16 @@ mod tests {
                 failed("a", unknown("x1")),
                 failed("till", unknown("till")),
                 failed("b", unknown("x1")),
+                failed("c", unknown("x2")),
             ],
             None,
         );
         let error = error.unwrap_err();
         let together = error.downcast_ref::<FailedTogether>().unwrap();
-        assert_eq!(together.errors().len(), 2);
+        assert_eq!(together.errors().len(), 3);
         assert_eq!(
             error.to_string(),
-            "a, b: no catalogue named x1\nno catalogue named till"
+            "a, b: no catalogue named x1\nno catalogue named till\nc: no catalogue named x2"
         );
         let one = check_failed(vec![failed("a", unknown("x1"))], None).unwrap_err();
         assert_eq!(one.to_string(), "no catalogue named x1");
