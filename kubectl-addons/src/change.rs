@@ -66,7 +66,7 @@ pub async fn run(session: &Session, plan: Plan, change: &ChangeArgs) -> Result<E
     }
     if let Err(refusal) = plan.check_breakages() {
         announce(session, &plan);
-        return Err(AnnouncedRefusal::new(refusal).into());
+        return Err(AnnouncedRefusal::wrap(refusal));
     }
     execute(session, plan, &change.run, !change.no_init).await
 }
@@ -91,7 +91,7 @@ pub async fn execute_announced(
     run: &RunArgs,
     define: bool,
 ) -> Result<Exit> {
-    plan.check_refusals().map_err(AnnouncedRefusal::new)?;
+    plan.check_refusals().map_err(AnnouncedRefusal::wrap)?;
     let plan = accept_migrations(plan, run.yes)?;
     let plan = accept_recreations(plan, run.yes)?;
     match session.turn() {
@@ -304,7 +304,7 @@ pub async fn report_up_to_date(session: &Session, plan: &Plan) -> Result<()> {
 pub async fn propose(session: &Session, plan: &Plan) -> Result<()> {
     report_up_to_date(session, plan).await?;
     announce(session, plan);
-    Ok(plan.check().map_err(AnnouncedRefusal::new)?)
+    plan.check().map_err(AnnouncedRefusal::wrap)
 }
 
 /// Whether each installation gets a single line: on a terminal with several installations and without `-v`.
@@ -362,7 +362,7 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Exit> {
 /// As [`preview`].
 pub fn conclude_preview(plan: &Plan) -> Result<Exit> {
     output::note(UNCHANGED);
-    plan.check().map_err(AnnouncedRefusal::new)?;
+    plan.check().map_err(AnnouncedRefusal::wrap)?;
     Ok(Exit::Done)
 }
 
@@ -383,7 +383,7 @@ fn accept_migrations(plan: Plan, yes: bool) -> Result<Plan> {
         return Ok(plan);
     };
     if yes || !output::can_ask() {
-        return Err(AnnouncedRefusal::new(refusal).into());
+        return Err(AnnouncedRefusal::wrap(refusal));
     }
     confirm("Write these objects again and remove the version? [y/N] ")?;
     Ok(plan.accepting_migrations())
@@ -396,7 +396,7 @@ fn accept_recreations(plan: Plan, yes: bool) -> Result<Plan> {
         return Ok(plan);
     };
     if yes || !refusal.is_acceptable() || !output::can_ask() {
-        return Err(AnnouncedRefusal::new(refusal).into());
+        return Err(AnnouncedRefusal::wrap(refusal));
     }
     confirm(if refusal.deletes_holders() {
         "Delete these objects? [y/N] "

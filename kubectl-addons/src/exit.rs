@@ -12,7 +12,7 @@ use addons_plan::refusal::FailureCause;
 use addons_sources::scratch;
 use serde::Serialize;
 
-use crate::partial::FailedTogether;
+use crate::refusal::FailedTogether;
 
 /// How the program ends. With several add-ons, the highest of 6, 5, 4, 3, 1 counts. 2 ends the program before any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

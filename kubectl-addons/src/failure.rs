@@ -1,36 +1,10 @@
 //! Reports an error: on stderr with the advice below it, and as an event.
 
-use addons_operation::OperationError;
-
 use crate::events;
 use crate::exit::Exit;
 use crate::output::{describe_chain, note};
-use crate::partial::FailedTogether;
+use crate::refusal::{AnnouncedRefusal, FailedTogether};
 use crate::words::hint;
-
-/// Why an announced plan is not executed. The plan that was printed above lists the objects, so the message only counts them.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", first_line(.0))]
-pub struct AnnouncedRefusal(#[source] Box<OperationError>);
-
-impl AnnouncedRefusal {
-    /// Wraps the error that a check of an announced plan returns.
-    pub fn new(error: impl Into<OperationError>) -> Self {
-        Self(Box::new(error.into()))
-    }
-
-    /// Returns the error with all objects, for readers who did not see the plan.
-    pub fn whole(&self) -> &(dyn std::error::Error + 'static) {
-        self.0.as_ref()
-    }
-}
-
-/// Returns the first line of a message, without the colon that introduces the others.
-fn first_line(error: &OperationError) -> String {
-    let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    line.trim_end_matches(':').to_owned()
-}
 
 /// Prints an error with its causes and the advice, once. Returns its exit code.
 pub fn report_failure(error: &anyhow::Error) -> Exit {
@@ -59,6 +33,7 @@ fn format_error(error: &(dyn std::error::Error + 'static)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use addons_operation::OperationError;
     use anyhow::anyhow;
 
     use super::*;
@@ -67,11 +42,13 @@ mod tests {
     fn what_a_plan_listed_is_only_counted() {
         let error = OperationError::from(addons_plan::refusal::RefusalError { plans: Vec::new() });
         let whole = error.to_string();
-        let announced = anyhow::Error::from(AnnouncedRefusal::new(error));
+        let announced = AnnouncedRefusal::wrap(error);
         assert_eq!(
             announced.to_string(),
             "the server refuses 0 objects of ; nothing was changed"
         );
+        assert_eq!(Exit::from_error(&announced), Exit::Failed);
+        assert!(announced.chain().any(|cause| cause.is::<OperationError>()));
         assert!(whole.lines().count() > 1 || whole.ends_with(":\n"));
         assert_eq!(describe_chain(announced.as_ref()), whole.trim());
     }

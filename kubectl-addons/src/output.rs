@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::cli::{Listing, OutputFormat};
 use crate::exit::{self, Exit};
-use crate::failure::AnnouncedRefusal;
+use crate::refusal::AnnouncedRefusal;
 use crate::words::{ending, typed};
 
 pub use text::{escape_text, pad_text};

@@ -6,33 +6,14 @@ use addons_operation::{Choices, OperationError, Plan, Resolution, Resolver};
 use anyhow::Result;
 use common::text::list_first;
 
-use crate::commands::set::{self, SetPlace};
 use crate::exit::Exit;
 use crate::failure;
 use crate::output::describe_chain;
+use crate::refusal::FailedTogether;
+use crate::set_place::{self, SetPlace};
 
 /// How many installations with the same failure are named.
 const MOST_NAMED: usize = 5;
-
-/// The failures of several installations, of which none is changed.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", join_errors(.0))]
-pub struct FailedTogether(Vec<anyhow::Error>);
-
-impl FailedTogether {
-    /// Returns the failures, each with its own advice.
-    pub fn errors(&self) -> &[anyhow::Error] {
-        &self.0
-    }
-}
-
-fn join_errors(errors: &[anyhow::Error]) -> String {
-    let texts: Vec<String> = errors
-        .iter()
-        .map(|one| describe_chain(one.as_ref()))
-        .collect();
-    texts.join("\n")
-}
 
 /// Returns the plan of a command, and the installations that are left out of it. With named installations or a set, nothing is left out:
 /// one failure fails the command.
@@ -51,7 +32,7 @@ pub async fn plan_partially(
         return Ok((plan, Vec::new()));
     }
     let plan = resolver.plan(resolution, choices).await;
-    let mut plan = plan.map_err(|error| set::within(set.cloned(), error))?;
+    let mut plan = plan.map_err(|error| set_place::within(set.cloned(), error))?;
     let failed = std::mem::take(&mut plan.failed);
     Ok((plan, failed))
 }
@@ -68,7 +49,7 @@ pub async fn plan_whole(
 ) -> Result<Plan> {
     let resolution = check_resolution(resolution, set)?;
     let plan = resolver.plan(resolution, choices).await;
-    let mut plan = plan.map_err(|error| set::within(set.cloned(), error))?;
+    let mut plan = plan.map_err(|error| set_place::within(set.cloned(), error))?;
     check_failed(std::mem::take(&mut plan.failed), set)?;
     Ok(plan)
 }
@@ -86,14 +67,14 @@ fn check_failed(failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Resu
     if failed.len() == 1 {
         let errors = failed.into_iter().map(|one| one.error);
         return errors
-            .map(|error| Err(set::within(set.cloned(), error)))
+            .map(|error| Err(set_place::within(set.cloned(), error)))
             .collect();
     }
     let mut errors = name_errors(failed, set);
     match errors.len() {
         0 => Ok(()),
         1 => Err(errors.remove(0)),
-        _ => Err(FailedTogether(errors).into()),
+        _ => Err(FailedTogether::new(errors).into()),
     }
 }
 
@@ -116,7 +97,7 @@ pub fn report_failure(name: &str, error: OperationError) -> Exit {
 fn name_errors(failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Vec<anyhow::Error> {
     let mut errors: Vec<(String, Vec<String>, anyhow::Error)> = Vec::new();
     for FailedInstallation { name, error } in failed {
-        let error = set::within(set.cloned(), error);
+        let error = set_place::within(set.cloned(), error);
         let text = describe_chain(error.as_ref());
         match errors.iter_mut().find(|(known, ..)| *known == text) {
             Some((_, names, _)) => names.push(name),

@@ -24,10 +24,11 @@ use crate::cli::format::PagedFormat;
 use crate::cli::operation::DiffArgs;
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::set_place::SetPlace;
 use crate::{choices, failure, output, partial};
 
 use super::review::{ShownPlan, markdown, page};
-use super::set::{self, SetPlace, TypedSet};
+use super::set::{self, TypedSet};
 use crate::words::hint;
 use crate::words::plan::{record, version_label};
 use addons_operation::execute::continued;

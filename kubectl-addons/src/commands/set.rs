@@ -17,10 +17,11 @@ use crate::cli::plan::ApplyArgs;
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
+use crate::set_place::SetPlace;
 use crate::words::{self, typed as typed_again};
 use crate::{change, choices, partial, prompt};
 
-pub use typed::{SetInstallationError, SetPlace, TypedSet, read_typed, within};
+pub use typed::{TypedSet, read_typed};
 
 /// The pause between two checks for a ready node.
 const PAUSE: Duration = Duration::from_secs(2);

@@ -169,8 +169,8 @@ async fn a_namespace_that_leads_elsewhere_gets_nothing(team: &Team) -> Result<()
     ensure!(team.get(&found).await?.is_empty(), "{said}");
     let install = ["install", "extra", "--yes"];
     let said = team.core.run(&install).await?.ended(4)?.stderr;
-    let accept = format!("adopt addons-policies -n {SYSTEM_NAMESPACE} --new-cluster");
-    ensure!(said.contains(words) && said.contains(&accept), "{said}");
+    let accept = "adopt addons-policies --new-cluster";
+    ensure!(said.contains(words) && said.contains(accept), "{said}");
     ensure!(team.get(&found).await?.is_empty(), "{said}");
     lead(&uid).await?;
     let said = team.reconcile().await?;

@@ -12,7 +12,7 @@ use common::api::names::SYSTEM_NAMESPACE;
 use crate::change::{self, UNCHANGED};
 use crate::cli::reading::InitArgs;
 use crate::exit::{Exit, UsageError};
-use crate::failure::AnnouncedRefusal;
+use crate::refusal::AnnouncedRefusal;
 use crate::session::Session;
 use crate::words::typed;
 use crate::{again, output, prompt};
@@ -56,7 +56,7 @@ async fn install(session: &Session, args: &InitArgs) -> Result<Exit> {
         rights::check(ctx, plan).await?;
     }
     for plan in [&server, &policies].into_iter().flatten() {
-        plan.check().map_err(AnnouncedRefusal::new)?;
+        plan.check().map_err(AnnouncedRefusal::wrap)?;
     }
     match &answer {
         WebhookAnswer::Unanswered(why) => output::note(&format!(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use addons_operation::{DeclaredSet, OperationError, set};
+use addons_operation::{DeclaredSet, set};
 use addons_plan::prune::limit::PruneLimit;
 use anyhow::{Context as _, Result, bail};
 use common::api::installation::{AddonInstallation, AddonRef};
@@ -13,6 +13,7 @@ use crate::cli::values::ValueEditArgs;
 use crate::exit::UsageError;
 use crate::input;
 use crate::session::Session;
+use crate::set_place::SetPlace;
 
 /// The most bytes of a set.
 const LARGEST: usize = 8 * 1024 * 1024;
@@ -23,44 +24,6 @@ pub struct TypedSet {
     installations: Vec<AddonInstallation>,
     members: MemberArgs,
     path: String,
-}
-
-/// The file of a set and the flags about its members, which a command that applies it needs.
-#[derive(Clone, Debug)]
-pub struct SetPlace {
-    /// The path of the file.
-    pub path: String,
-    /// The flags about its members.
-    pub members: MemberArgs,
-}
-
-/// An error of an installation that a set declares. Its advice names the set, because only the set can be applied differently.
-#[derive(Debug, thiserror::Error)]
-#[error("{error}")]
-pub struct SetInstallationError {
-    /// The set that declares the installation.
-    pub set: SetPlace,
-    /// The error.
-    #[source]
-    pub error: OperationError,
-}
-
-impl SetPlace {
-    /// Adds the set to an error of one of its installations, if the advice depends on it.
-    pub fn within(self, error: OperationError) -> anyhow::Error {
-        match error {
-            OperationError::Downgrade { .. } => SetInstallationError { set: self, error }.into(),
-            error => error.into(),
-        }
-    }
-}
-
-/// Adds the set to an error, if a set was typed. See [`SetPlace::within`].
-pub fn within(set: Option<SetPlace>, error: OperationError) -> anyhow::Error {
-    match set {
-        Some(set) => set.within(error),
-        None => error.into(),
-    }
 }
 
 impl TypedSet {

@@ -6,7 +6,7 @@ use addons_operation::text::shell_word;
 use common::api::names::LABEL_SET;
 
 use super::typed;
-use crate::commands::set::{SetInstallationError, SetPlace};
+use crate::set_place::{SetInstallationError, SetPlace};
 
 /// Returns the file and the flags of a set. `place` holds the flags that choose its namespace or clusters.
 fn set_flags(set: &SetPlace, place: &str) -> String {
