@@ -5,6 +5,7 @@
 mod held;
 pub mod html;
 pub mod live;
+pub mod log;
 pub mod markdown;
 pub mod of_cluster;
 pub mod requests;
@@ -117,7 +118,7 @@ pub fn print_value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow
     Ok(())
 }
 
-/// Prints a note for people on stderr.
+/// Prints a note for people on stderr; in a process that logs, as a line of the log.
 pub fn note(text: &str) {
     print_held();
     print_note(text);
@@ -132,11 +133,16 @@ pub fn warn_of_addon(addon: &str, text: &str) {
 /// Prints the warnings about add-ons that are held.
 pub fn print_held() {
     for line in held::take_lines() {
-        print_labelled(&style::paint(&prepare_text(&line)));
+        if !log::write_note(&line) {
+            print_labelled(&style::paint(&prepare_text(&line)));
+        }
     }
 }
 
 fn print_note(text: &str) {
+    if log::write_note(text) {
+        return;
+    }
     let text = style::paint(&prepare_text(&text::replace_causes(text)));
     print_labelled(&of_cluster::label_lines(&text));
 }

@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 /// Each of our crates, and which of the others it may depend on. It may exist already or not, and need not use them all.
-const TABLE: [(&str, &[&str]); 19] = [
+const TABLE: [(&str, &[&str]); 20] = [
     ("addons-versions", &[]),
     ("addons-gotemplate", &["addons-versions"]),
     ("common", &["addons-versions"]),
@@ -117,8 +117,10 @@ const TABLE: [(&str, &[&str]); 19] = [
             "addons-engine",
             "addons-operation",
             "addons-plan",
+            "addons-telemetry",
         ],
     ),
+    ("addons-telemetry", &[]),
     ("certs", &[]),
     (
         "webhook",
@@ -126,6 +128,7 @@ const TABLE: [(&str, &[&str]); 19] = [
             "common",
             "addons-admission",
             "addons-clusters",
+            "addons-telemetry",
             "addons-versions",
             "certs",
         ],
@@ -147,6 +150,7 @@ const TABLE: [(&str, &[&str]); 19] = [
             "addons-plan",
             "addons-render",
             "addons-sources",
+            "addons-telemetry",
             "addons-versions",
         ],
     ),

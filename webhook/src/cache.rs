@@ -11,6 +11,7 @@ use addons_admission::catalogue_facts::CatalogueFacts;
 use addons_admission::installation_facts::InstallationFacts;
 use addons_admission::rules::size::{CATALOGUES, RECORDS};
 use addons_admission::{AdmissionFacts, AdmissionSettings, NamespaceFacts};
+use addons_telemetry::metrics::WatchFailures;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::api::installation::AddonInstallation;
 use common::api::policy::AddonPolicy;
@@ -70,6 +71,7 @@ pub async fn watch(
     client: Client,
     settings: AdmissionSettings,
     freshness: Arc<Freshness>,
+    failures: WatchFailures,
     publish: watch::Sender<Option<Arc<AdmissionFacts>>>,
 ) {
     let (sender, changes) = channel(CHUNK);
@@ -90,6 +92,7 @@ pub async fn watch(
         max_weight: CATALOGUES,
         to_message: CacheChange::Catalogue,
         max_silence: quiet,
+        failures: failures.clone(),
         sender: sender.clone(),
     };
     let installations = Follower {
@@ -101,6 +104,7 @@ pub async fn watch(
         max_weight: RECORDS,
         to_message: CacheChange::Installation,
         max_silence: quiet,
+        failures: failures.clone(),
         sender: sender.clone(),
     };
     let namespaces = Follower {
@@ -112,6 +116,7 @@ pub async fn watch(
         max_weight: 0,
         to_message: CacheChange::Namespace,
         max_silence: quiet,
+        failures: failures.clone(),
         sender: sender.clone(),
     };
     let policies = Follower {
@@ -123,6 +128,7 @@ pub async fn watch(
         max_weight: 0,
         to_message: CacheChange::Policy,
         max_silence: quiet,
+        failures: failures.clone(),
         sender: sender.clone(),
     };
     tokio::join!(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use addons_telemetry::metrics::WatchFailures;
 use anyhow::{anyhow, bail, ensure};
 use common::entrance;
 use futures::StreamExt as _;
@@ -63,6 +64,8 @@ pub struct Follower<K, T, R, C> {
     pub to_message: fn(FollowedEvent<T>) -> C,
     /// After this long without events, the objects are listed again.
     pub max_silence: Duration,
+    /// Counts failures.
+    pub failures: WatchFailures,
     /// Receives the messages.
     pub sender: Sender<C>,
 }
@@ -128,6 +131,7 @@ where
                     }
                 }
                 Err(error) => {
+                    self.failures.count(resource);
                     warn!(resource, error = %format_chain(&*error), "list failed, trying again");
                 }
             }
@@ -208,6 +212,7 @@ where
                 Ok(Ok(events)) => events.boxed(),
                 Ok(Err(error)) if is_expired(&error) => return WatchEnd::Gone,
                 Ok(Err(error)) => {
+                    self.failures.count(resource);
                     warn!(resource, error = %format_chain(&error), "watch failed, trying again");
                     pause.wait_longer().await;
                     continue;
@@ -219,6 +224,7 @@ where
                 let event = match timeout(left, events.next()).await {
                     Ok(Some(Ok(event))) => event,
                     Ok(Some(Err(error))) => {
+                        self.failures.count(resource);
                         warn!(resource, error = %format_chain(&error), "watch broke off, trying again");
                         pause.wait_longer().await;
                         break;

@@ -52,7 +52,7 @@ pub fn main() -> anyhow::Result<()> {
 
 async fn serve() -> anyhow::Result<()> {
     let args = Args::parse();
-    telemetry::init();
+    addons_telemetry::log::start();
     // kube uses the default of the process; all other code names the provider.
     if aws_lc_rs::default_provider().install_default().is_err() {
         warn!("another TLS provider was installed before");
@@ -70,7 +70,13 @@ async fn serve() -> anyhow::Result<()> {
         RequesterAccess::new(client.clone()),
         LiveLookup::new(client.clone()),
     ));
-    let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), freshness, publish));
+    let watching = actix_web::rt::spawn(cache::watch(
+        client,
+        args.settings(),
+        freshness,
+        state.metrics.watch_failures.clone(),
+        publish,
+    ));
     let keeping = actix_web::rt::spawn(certificates.keep(Arc::clone(&state)));
 
     let health = server::bind(args.health_bind)?;

@@ -6,11 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use actix_web::http::StatusCode;
 use addons_admission::AdmissionFacts;
 use addons_admission::answer::{self, ReviewTask};
+use addons_admission::marks::GuardMarks;
 use addons_admission::policy::Breach;
-use addons_admission::review::{Response, ReviewRequest};
+use addons_admission::review::{AdmissionOperation, Response, ReviewRequest};
 use addons_admission::rules::reference::UnseenDependency;
 use addons_admission::verdict::{AdmissionProblem, Verdict};
 use common::api::policy::PolicyAction;
+use jiff::Timestamp;
 use serde_json::json;
 use tracing::{error, info};
 
@@ -43,9 +45,10 @@ enum ReviewNote {
     Nothing,
 }
 
-/// A log line, for denials, for what break-glass lifts, and for violations of policies.
+/// A log line, for denials, for what break-glass lifts, for violations of policies, and for allowed deletions and changes of core sets.
 struct ReviewLogLine {
     uid: String,
+    is_dry_run: bool,
     kind: String,
     namespace: Option<String>,
     name: Option<String>,
@@ -180,6 +183,7 @@ impl ValidatedReview {
         }
         for rule in lifted {
             metrics.lifted.get_or_create(&RuleLabel { rule }).inc();
+            metrics.last_lifted.set(Timestamp::now().as_second());
         }
         for rule in warned {
             metrics
@@ -197,6 +201,7 @@ impl ValidatedReview {
             namespace = line.namespace,
             name = line.name,
             user = line.user,
+            dry_run = line.is_dry_run,
             allowed = labels.allowed == "true",
             rules = join_rules(problems),
             break_glass = join_rules(lifted),
@@ -212,6 +217,16 @@ fn join_rules(rules: &[&'static str]) -> String {
     rules.into_iter().collect::<Vec<_>>().join(",")
 }
 
+/// Returns the name of the object of a request. Each deletion of a collection names it in the object alone.
+fn object_name(request: &ReviewRequest<'_>) -> Option<String> {
+    let named = request.name.clone().filter(|name| !name.is_empty());
+    let of_object = || {
+        let marks = GuardMarks::read(request.old_object?).ok()?;
+        marks.metadata.name
+    };
+    named.or_else(of_object)
+}
+
 impl ReviewNote {
     fn from_verdict(
         task: ReviewTask,
@@ -221,8 +236,13 @@ impl ReviewNote {
     ) -> Self {
         let rules =
             |problems: &[AdmissionProblem]| problems.iter().map(|problem| problem.rule).collect();
-        let is_plain =
-            response.is_allowed() && verdict.lifted.is_empty() && verdict.breaches.is_empty();
+        // The reconciler acts on both, and knows no more than that they happened.
+        let is_cause =
+            request.operation == AdmissionOperation::Delete || task == ReviewTask::CoreSets;
+        let is_plain = response.is_allowed()
+            && !is_cause
+            && verdict.lifted.is_empty()
+            && verdict.breaches.is_empty();
         let warned = verdict.breaches.iter();
         let warned = warned.filter(|breach| breach.action == PolicyAction::Warn);
         Self::Verdict {
@@ -240,9 +260,10 @@ impl ReviewNote {
             line: (!is_plain).then(|| {
                 Box::new(ReviewLogLine {
                     uid: request.uid.clone().into_owned(),
+                    is_dry_run: request.dry_run == Some(true),
                     kind: request.kind.kind.clone().into_owned(),
                     namespace: request.namespace.clone(),
-                    name: request.name.clone(),
+                    name: object_name(request),
                     user: request.user_info.username.clone(),
                     policies: verdict.breaches.iter().map(Breach::to_audit_line).collect(),
                 })

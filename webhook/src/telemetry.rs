@@ -1,19 +1,16 @@
-//! Logs as JSON lines on stderr, and metrics. Neither contains a value of an object.
+//! The spans of log lines, and the metrics. Neither contains a value of an object.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use addons_telemetry::metrics::{self, ResourceLabel, WatchFailures};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tracing::{Span, info_span};
-use tracing_subscriber::Layer as _;
-use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets, filter_fn};
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::freshness::WatchedKind;
 
@@ -22,28 +19,6 @@ const BUCKETS: [f64; 14] = [
     0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5,
     2.0,
 ];
-
-/// Starts logging as JSON lines on stderr. `RUST_LOG` chooses by module and level (`warn,addons_webhook=debug`); the default is INFO, and
-/// WARN for the server library. The client of the API server never logs, because it logs whole answers that it cannot read, including
-/// values.
-pub fn init() {
-    let chosen = std::env::var("RUST_LOG").ok();
-    let chosen = chosen.and_then(|chosen| chosen.parse::<Targets>().ok());
-    let filter = chosen.unwrap_or_else(|| {
-        Targets::new()
-            .with_default(LevelFilter::INFO)
-            .with_target("actix_server", LevelFilter::WARN)
-    });
-    let lines = tracing_subscriber::fmt::layer()
-        .json()
-        .flatten_event(true)
-        .with_span_list(false)
-        .with_writer(std::io::stderr);
-    let quotes_nothing = filter_fn(|event| !event.target().starts_with("kube_client"));
-    tracing_subscriber::registry()
-        .with(lines.with_filter(filter.and(quotes_nothing)))
-        .init();
-}
 
 /// Returns the span of a review that belongs to a trace of the API server, so that each log line has the id of the trace. `parent` is the
 /// header `traceparent` (W3C Trace Context: version, trace id, parent id, flags).
@@ -69,6 +44,8 @@ pub struct WebhookMetrics {
     pub denials: Family<RuleLabel, Counter>,
     /// Problems that break-glass lifted, by rule.
     pub lifted: Family<RuleLabel, Counter>,
+    /// When break-glass was last used, as Unix time. A counter by rule would not show the first use as an increase.
+    pub last_lifted: Gauge,
     /// Violations of policies with the action Warn, by rule.
     pub policy_warnings: Family<RuleLabel, Counter>,
     /// The time from the last byte of the request to the answer.
@@ -83,6 +60,8 @@ pub struct WebhookMetrics {
     /// Bytes of bodies in memory.
     pub body_bytes: Gauge,
     ages: Family<ResourceLabel, Gauge<f64, AtomicU64>>,
+    /// Failed lists and watches.
+    pub watch_failures: WatchFailures,
 }
 
 /// Labels of a review.
@@ -110,13 +89,6 @@ pub struct PathLabel {
     pub path: &'static str,
 }
 
-/// The label of a watch.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct ResourceLabel {
-    /// The watched resource.
-    pub resource: &'static str,
-}
-
 /// The label of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RefusalLabel {
@@ -127,10 +99,11 @@ struct RefusalLabel {
 impl WebhookMetrics {
     /// Creates all metrics, at zero.
     pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("addons_webhook");
+        let mut registry = metrics::registry("addons_webhook");
         let reviews = Family::<ReviewLabels, Counter>::default();
         let denials = Family::<RuleLabel, Counter>::default();
         let lifted = Family::<RuleLabel, Counter>::default();
+        let last_lifted = Gauge::default();
         let policy_warnings = Family::<RuleLabel, Counter>::default();
         let seconds =
             Family::<PathLabel, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
@@ -146,6 +119,11 @@ impl WebhookMetrics {
             "break_glass",
             "Denials that break-glass lifted, by rule",
             lifted.clone(),
+        );
+        registry.register(
+            "break_glass_last_timestamp_seconds",
+            "When break-glass was last used; 0 = never",
+            last_lifted.clone(),
         );
         registry.register(
             "policy_warnings",
@@ -183,11 +161,14 @@ impl WebhookMetrics {
             "Rotated certificates that did not verify",
             certificate_refusals.clone(),
         );
+        let watch_failures =
+            WatchFailures::register(&mut registry, WatchedKind::ALL.map(WatchedKind::resource));
         Self {
             registry,
             reviews,
             denials,
             lifted,
+            last_lifted,
             policy_warnings,
             seconds,
             refused,
@@ -196,6 +177,7 @@ impl WebhookMetrics {
             evictions,
             body_bytes,
             ages,
+            watch_failures,
         }
     }
 
@@ -206,15 +188,13 @@ impl WebhookMetrics {
 
     /// Sets how long a watch has been silent.
     pub fn set_facts_age(&self, watched: WatchedKind, silent: Duration) {
-        let resource = watched.resource();
+        let resource = watched.resource().to_owned();
         let age = self.ages.get_or_create(&ResourceLabel { resource });
         age.set(silent.as_secs_f64());
     }
 
     /// Returns the OpenMetrics text.
     pub fn encode_text(&self) -> Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        text::encode(&mut text, &self.registry)?;
-        Ok(text)
+        metrics::encode_text(&self.registry)
     }
 }

@@ -68,6 +68,9 @@ pub struct ReviewRequest<'a> {
     pub namespace: Option<String>,
     /// The operation on the object.
     pub operation: AdmissionOperation,
+    /// Whether nothing is stored.
+    #[serde(default)]
+    pub dry_run: Option<bool>,
     /// The requester.
     #[serde(default)]
     pub user_info: UserInfo,

@@ -43,6 +43,18 @@ pub enum ObservedChange {
     One(ChangedObject),
 }
 
+/// A list or watch that failed, and is tried again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchFailure {
+    /// The reason.
+    pub why: String,
+    /// Whether the caller may not watch this. Changes are then only seen when everything is read again.
+    pub is_forbidden: bool,
+}
+
+/// What a watch reports.
+pub type WatchReport = Result<ObservedChange, WatchFailure>;
+
 /// An object that was created, changed or deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedObject {
@@ -74,13 +86,13 @@ pub struct ChangedObject {
 pub async fn watch_installations(
     cluster: &Cluster,
     namespace: Option<&str>,
-    see: impl FnMut(ObservedChange),
+    see: impl FnMut(WatchReport),
 ) {
     watch_repeatedly(cluster, &record::collection(namespace), see).await;
 }
 
 /// Reports changes of the catalogues of a namespace, and never ends.
-pub async fn watch_catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(ObservedChange)) {
+pub async fn watch_catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(WatchReport)) {
     let (kind, plural) = ("AddonCatalogue", "addoncatalogues");
     let collection = Collection::from_names(API_VERSION, kind, plural, Some(namespace));
     watch_repeatedly(cluster, &collection, see).await;
@@ -90,14 +102,14 @@ pub async fn watch_catalogues(cluster: &Cluster, namespace: &str, see: impl FnMu
 pub async fn watch_secrets(
     cluster: &Cluster,
     namespace: Option<&str>,
-    see: impl FnMut(ObservedChange),
+    see: impl FnMut(WatchReport),
 ) {
     let collection = Collection::from_names("v1", "Secret", "secrets", namespace);
     watch_repeatedly(cluster, &collection, see).await;
 }
 
 /// Reports that the rules or the list of core add-ons changed, and never ends.
-pub async fn watch_core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(ObservedChange)) {
+pub async fn watch_core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(WatchReport)) {
     let collection = Collection::from_names("v1", "ConfigMap", "configmaps", Some(namespace));
     let names = [CORE_ADDON_RULES, CUSTOM_CORE_ADDONS];
     let [rules, addons] = names.map(|name| {
@@ -105,8 +117,7 @@ pub async fn watch_core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(O
         let collection = &collection;
         async move {
             loop {
-                let _ =
-                    watch_once(cluster, collection, ObservedSelector::Name(name), &mut see).await;
+                watch_and_report(cluster, collection, ObservedSelector::Name(name), &mut see).await;
                 sleep(PAUSE).await;
             }
         }
@@ -119,7 +130,7 @@ pub async fn watch_owned(
     cluster: &Cluster,
     group: &str,
     kind: &str,
-    mut see: impl FnMut(ObservedChange),
+    mut see: impl FnMut(WatchReport),
 ) {
     loop {
         watch_owned_once(cluster, group, kind, &mut see).await;
@@ -132,7 +143,7 @@ async fn watch_owned_once(
     cluster: &Cluster,
     group: &str,
     kind: &str,
-    see: &mut impl FnMut(ObservedChange),
+    see: &mut impl FnMut(WatchReport),
 ) {
     let needed = [(group.to_owned(), kind.to_owned())].into();
     let kinds = cluster.kinds(&needed).await.ok();
@@ -151,6 +162,7 @@ async fn watch_owned_once(
     )
     .await;
     if let Err(error) = ended {
+        see(Err(WatchFailure::from_error(&error)));
         cluster.forget_unserved(&error).await;
     }
 }
@@ -158,11 +170,32 @@ async fn watch_owned_once(
 async fn watch_repeatedly(
     cluster: &Cluster,
     collection: &Collection,
-    mut see: impl FnMut(ObservedChange),
+    mut see: impl FnMut(WatchReport),
 ) {
     loop {
-        let _ = watch_once(cluster, collection, ObservedSelector::All, &mut see).await;
+        watch_and_report(cluster, collection, ObservedSelector::All, &mut see).await;
         sleep(PAUSE).await;
+    }
+}
+
+/// Watches until the watch is refused, and reports that.
+async fn watch_and_report(
+    cluster: &Cluster,
+    collection: &Collection,
+    selector: ObservedSelector<'_>,
+    see: &mut impl FnMut(WatchReport),
+) {
+    if let Err(error) = watch_once(cluster, collection, selector, see).await {
+        see(Err(WatchFailure::from_error(&error)));
+    }
+}
+
+impl WatchFailure {
+    fn from_error(error: &EngineError) -> Self {
+        Self {
+            why: error.describe(),
+            is_forbidden: matches!(error, EngineError::Forbidden { .. }),
+        }
     }
 }
 
@@ -170,18 +203,21 @@ async fn watch_once(
     cluster: &Cluster,
     collection: &Collection,
     selector: ObservedSelector<'_>,
-    see: &mut impl FnMut(ObservedChange),
+    see: &mut impl FnMut(WatchReport),
 ) -> Result<(), EngineError> {
     let seen = |seen| {
         match seen {
-            watch::Observation::Listed(_) => see(ObservedChange::All),
+            watch::Observation::Listed(_) => see(Ok(ObservedChange::All)),
             watch::Observation::Changed(object) => {
-                see(ObservedChange::One(read_change(&object, false)))
+                see(Ok(ObservedChange::One(read_change(&object, false))))
             }
             watch::Observation::Deleted(object) => {
-                see(ObservedChange::One(read_change(&object, true)))
+                see(Ok(ObservedChange::One(read_change(&object, true))))
             }
-            watch::Observation::Lost(_) => {}
+            watch::Observation::Lost(why) => see(Err(WatchFailure {
+                why,
+                is_forbidden: false,
+            })),
         }
         false
     };

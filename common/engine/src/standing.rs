@@ -72,7 +72,7 @@ impl ReconcileState {
     }
 }
 
-/// Writes the state into a record that was read before. Returns whether it was written. It is not if the record already says so, an
+/// Writes the state into a record that was read before. Returns the record as it was written; `None` if the record already says so, an
 /// operation is in progress or the record was deleted.
 ///
 /// # Errors
@@ -81,7 +81,7 @@ pub async fn record_state(
     cluster: &Cluster,
     known: &AddonInstallation,
     standing: &ReconcileState,
-) -> Result<bool, EngineError> {
+) -> Result<Option<AddonInstallation>, EngineError> {
     let mut stored = known.clone();
     for attempt in 1.. {
         let generation = stored.metadata.generation;
@@ -89,26 +89,26 @@ pub async fn record_state(
         let now = cluster.home().now();
         let is_released = is_released(&stored);
         let Some(status) = updated_status(status, is_released, standing, generation, now) else {
-            return Ok(false);
+            return Ok(None);
         };
         stored.status = Some(status);
         match record::put_status(cluster, &mut stored).await {
-            Ok(()) => return Ok(true),
+            Ok(()) => return Ok(Some(stored)),
             Err(error) if error.is_conflict() && attempt < TRIES => {}
-            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error),
         }
         stored = match lock::reread(cluster, known).await {
             Ok(found) => found,
-            Err(EngineError::Stale { .. }) => return Ok(false),
+            Err(EngineError::Stale { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
         // A changed spec needs a new check.
         if stored.metadata.generation != known.metadata.generation {
-            return Ok(false);
+            return Ok(None);
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// Returns the status with the conditions of a standing; `None` if nothing would change.

@@ -26,6 +26,7 @@ use common::api::names::{
 use due::{DueCoreChange, cluster_standing, list_due};
 use futures::{StreamExt as _, stream};
 use releases::Releases;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -78,9 +79,13 @@ pub struct CoreSetReport {
     clusters: usize,
 }
 
-/// Follows the core sets whenever they may have changed, one run after the other. Events report each problem once.
-pub(crate) async fn run(mut contexts: watch::Receiver<Arc<Context>>, how: ReconcileOptions) {
-    let mut said = BTreeSet::new();
+/// Follows the core sets whenever they may have changed, one run after the other, and reports what is new. Events report each problem once.
+pub(crate) async fn run(
+    mut contexts: watch::Receiver<Arc<Context>>,
+    how: ReconcileOptions,
+    outbox: UnboundedSender<Result<CoreSetReport, OperationError>>,
+) {
+    let (mut said, mut reported) = (BTreeSet::new(), BTreeSet::new());
     let mut looks = 0;
     while contexts.changed().await.is_ok() {
         loop {
@@ -93,9 +98,16 @@ pub(crate) async fn run(mut contexts: watch::Receiver<Arc<Context>>, how: Reconc
                     };
                     let again = followed.retry_pause(looks);
                     publish_events(&ctx, &followed, &mut said).await;
+                    // The receiver may have ended.
+                    let _ = outbox.send(Ok(followed.without_known(&mut reported)));
                     again
                 }
-                Err(error) => (!error.is_forbidden()).then_some(AGAIN),
+                // A caller that may not read them has no core sets to follow.
+                Err(error) if error.is_forbidden() => None,
+                Err(error) => {
+                    let _ = outbox.send(Err(error));
+                    Some(AGAIN)
+                }
             };
             match again {
                 // A change ends the pause.
@@ -113,6 +125,28 @@ impl CoreSetReport {
     fn add_failure(&mut self, ctx: &Context, error: OperationError) {
         let namespace = ctx.settings().records_namespace().to_owned();
         self.failed.push((namespace, error));
+    }
+
+    /// Returns the report without what `known` says was reported before and is still so. Writes are always reported.
+    fn without_known(mut self, known: &mut BTreeSet<String>) -> Self {
+        let before = std::mem::take(known);
+        let mut is_new = |text: String| {
+            let is_new = !before.contains(&text);
+            known.insert(text);
+            is_new
+        };
+        self.steps.retain(|(name, step)| match step {
+            CoreStep::Created | CoreStep::Restored | CoreStep::Released | CoreStep::Freed => true,
+            CoreStep::Taken | CoreStep::Waits | CoreStep::Later => {
+                is_new(format!("{name} {step:?}"))
+            }
+            CoreStep::Failed(error) => is_new(format!("{name} {error}")),
+        });
+        self.unknown
+            .retain(|(namespace, unknown)| is_new(format!("{namespace} {unknown}")));
+        self.failed
+            .retain(|(namespace, error)| is_new(format!("{namespace} {error}")));
+        self
     }
 
     /// Returns the pause before another attempt, if one is useful. `looks`: how many checks whether a wave is ready came before.
@@ -405,6 +439,14 @@ fn list_events(followed: &CoreSetReport) -> Vec<CoreSetEvent> {
             CoreStep::Taken => {
                 "it is listed as a core add-on, but the installation with this name is not one"
                     .to_owned()
+            }
+            CoreStep::Released => {
+                return Some(CoreSetEvent {
+                    config_map: CUSTOM_CORE_ADDONS,
+                    reason: "CoreAddonReleased",
+                    is_warning: false,
+                    text: format!("{name}: it is no longer listed: released and uninstalled"),
+                });
             }
             _ => return None,
         };

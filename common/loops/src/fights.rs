@@ -114,7 +114,7 @@ pub async fn record_contested(
 ) -> Result<(), OperationError> {
     let cluster = ctx.home().await?;
     let standing = ReconcileState::Contested { message };
-    if record_state(cluster, record, &standing).await?
+    if record_state(cluster, record, &standing).await?.is_some()
         && let Some(happened) = standing.into_event()
     {
         let reporter = &ctx.settings().holder;

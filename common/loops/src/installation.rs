@@ -18,13 +18,15 @@ use addons_operation::{
     Choices, Context, InstallationOutcome as Executed, Interruption, OperationError, Plan,
     Resolution, Resolver, RunOptions, execute, name_of,
 };
-use common::api::conditions::shorten_message;
+use common::api::conditions::{LONGEST_MESSAGE, shorten_message};
 use common::api::installation::core_guard::{is_guarded, is_released};
 use common::api::installation::{AddonInstallation, DeletionPolicy, format};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::catalogue::content::ContentError;
+use common::text::shorten;
 
 use crate::attempts::{Attempts, BegunAttempt};
+use crate::cause::ReconcileCause;
 
 /// What a condition or an Event of an installation says. The caller turns it into a line of text, because a way out is a command of the
 /// caller's program.
@@ -36,6 +38,8 @@ pub enum ReconcileMessage<'a> {
     Elsewhere(&'a AddonInstallation, &'a OperationError),
     /// The plan was executed, with this result.
     Executed(&'a Plan, &'a Report),
+    /// Why an installation was reconciled; follows one of the others.
+    Cause(&'a ReconcileCause),
     /// The core installation waits until a person releases it.
     WaitsForRelease(&'a InstallationName),
 }
@@ -59,6 +63,8 @@ pub struct ReconcileOptions {
     pub account: Option<String>,
     /// The attempts of this process.
     pub attempts: Attempts,
+    /// Why the installation is reconciled.
+    pub cause: ReconcileCause,
 }
 
 /// The result of reconciling one installation.
@@ -102,19 +108,36 @@ impl ReconcileOutcome {
     }
 }
 
+/// The result of reconciling an installation, and its record.
+pub(crate) struct ReconciledRecord {
+    pub(crate) outcome: ReconcileOutcome,
+    /// The record as it was last read or written; `None` if it was deleted.
+    pub(crate) record: Option<AddonInstallation>,
+}
+
+impl ReconciledRecord {
+    /// The result for a record that was left as it was read.
+    fn unwritten(outcome: ReconcileOutcome, record: &AddonInstallation) -> Self {
+        Self {
+            outcome,
+            record: Some(record.clone()),
+        }
+    }
+}
+
 /// Reconciles one installation. What cannot be done is written into its record: in one write, and only if it is new.
-pub async fn reconcile(
+pub(crate) async fn reconcile(
     ctx: &Context,
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
     how: &ReconcileOptions,
     interruption: &Interruption,
-) -> ReconcileOutcome {
+) -> ReconciledRecord {
     if let Some(outcome) = skipped_outcome(record) {
-        return outcome;
+        return ReconciledRecord::unwritten(outcome, record);
     }
     if let RecordDeletion::OfOthers = required_deletion(record) {
-        return ReconcileOutcome::Terminating;
+        return ReconciledRecord::unwritten(ReconcileOutcome::Terminating, record);
     }
     let held;
     let record = match interruption
@@ -126,7 +149,9 @@ pub async fn reconcile(
             &held
         }
         Ok(None) => record,
-        Err(error) => return ReconcileOutcome::Failed(error),
+        Err(error) => {
+            return ReconciledRecord::unwritten(ReconcileOutcome::Failed(error), record);
+        }
     };
     let begun = how.attempts.begin(ctx, record, how.repair, interruption);
     let (begun, marked) = match begun.await {
@@ -150,11 +175,17 @@ pub async fn reconcile(
             ReconcileOutcome::Failed(error)
         }
     });
+    let mut last = match &outcome {
+        ReconcileOutcome::Executed(_, report) => report.record.clone(),
+        _ => Some(record.clone()),
+    };
     let writing = async {
-        match update_compatibility(ctx, resolver, record, &outcome).await? {
-            Some(now) => write_outcome(ctx, &now, &outcome, how).await,
-            None => write_outcome(ctx, record, &outcome, how).await,
-        }
+        let updated = update_compatibility(ctx, resolver, record, &outcome).await?;
+        let written = match &updated {
+            Some(now) => write_outcome(ctx, now, &outcome, how).await?,
+            None => write_outcome(ctx, record, &outcome, how).await?,
+        };
+        Ok::<_, OperationError>(written.or(updated))
     };
     let written = match &outcome {
         // The result of an execution is written even after an interruption.
@@ -167,13 +198,20 @@ pub async fn reconcile(
     {
         let _ = unmark(ctx, marked).await;
     }
-    match written {
-        Ok(()) => outcome,
+    let outcome = match written {
+        Ok(written) => {
+            last = written.or(last);
+            outcome
+        }
         // The first error is the one that matters.
         Err(error) => match outcome {
             ReconcileOutcome::Failed(first) => ReconcileOutcome::Failed(first),
             _ => ReconcileOutcome::Failed(error),
         },
+    };
+    ReconciledRecord {
+        outcome,
+        record: last,
     }
 }
 
@@ -352,44 +390,41 @@ fn required_deletion(record: &AddonInstallation) -> RecordDeletion {
 }
 
 /// Writes the state of the installation into its record, unless an operation has written it, and publishes an Event about what is new.
+/// Returns the record if it was written.
 pub(crate) async fn write_outcome(
     ctx: &Context,
     record: &AddonInstallation,
     outcome: &ReconcileOutcome,
     how: &ReconcileOptions,
-) -> Result<(), OperationError> {
+) -> Result<Option<AddonInstallation>, OperationError> {
     let cluster = ctx.home().await?;
-    let stalls = async |error: &OperationError| {
+    let stalled = |error: &OperationError| {
         let words = (how.describe)(ReconcileMessage::Failed(&name_of(record), error));
-        let standing = to_state(error, words);
-        let is_new = record_state(cluster, record, &standing).await?;
-        Ok::<_, OperationError>(standing.into_event().filter(|_| is_new))
+        to_state(error, words)
     };
-    let happened = match outcome {
-        ReconcileOutcome::UpToDate => {
-            record_state(cluster, record, &ReconcileState::AsRecorded).await?;
-            None
-        }
-        ReconcileOutcome::Elsewhere(message) => {
-            let message = message.clone();
-            record_state(
-                cluster,
-                record,
-                &ReconcileState::ManagedElsewhere { message },
-            )
-            .await?;
-            None
-        }
+    let standing = match outcome {
+        ReconcileOutcome::UpToDate => Some(ReconcileState::AsRecorded),
+        ReconcileOutcome::Elsewhere(message) => Some(ReconcileState::ManagedElsewhere {
+            message: message.clone(),
+        }),
         ReconcileOutcome::Failed(error)
             if error.kind().is_of_installation || is_cluster_lost(ctx, error).await =>
         {
-            stalls(error).await?
+            Some(stalled(error))
         }
         ReconcileOutcome::Lost(error)
             if error.kind().is_of_installation || is_cluster_lost(ctx, error).await =>
         {
-            stalls(error).await?
+            Some(stalled(error))
         }
+        _ => None,
+    };
+    let written = match &standing {
+        Some(standing) => record_state(cluster, record, standing).await?,
+        None => None,
+    };
+    let happened = match outcome {
+        _ if let Some(standing) = standing => standing.into_event().filter(|_| written.is_some()),
         ReconcileOutcome::Executed(plan, report) => Some(EventContent {
             is_warning: !report.is_done(),
             reason: (if report.is_done() {
@@ -405,12 +440,16 @@ pub(crate) async fn write_outcome(
             None
         }
     };
-    if let Some(happened) = happened.filter(|_| how.events) {
+    if let Some(mut happened) = happened.filter(|_| how.events) {
+        let cause = how.cause.with_record(record);
+        let cause = (how.describe)(ReconcileMessage::Cause(&cause));
+        let room = LONGEST_MESSAGE.saturating_sub(cause.chars().count());
+        happened.note = format!("{}; {cause}", shorten(happened.note, room));
         // Errors are ignored, because the record says the same.
         let reporter = &ctx.settings().holder;
         let _ = events::publish(cluster, record, &happened, reporter).await;
     }
-    Ok(())
+    Ok(written)
 }
 
 /// Removes the mark of an attempt from a record.
@@ -448,6 +487,8 @@ pub(crate) enum ReconcileReport {
 /// An installation that was reconciled.
 pub(crate) struct ReconciledInstallation {
     pub(crate) name: InstallationName,
+    /// Why it was reconciled.
+    pub(crate) cause: ReconcileCause,
     /// The record as it was last read or written; `None` if it was deleted, or if its namespace does not stand for a cluster.
     pub(crate) record: Option<AddonInstallation>,
     pub(crate) is_elsewhere: bool,
@@ -464,6 +505,7 @@ pub(crate) async fn reconcile_named(
 ) -> ReconciledInstallation {
     let begun = Instant::now();
     let mut is_elsewhere = false;
+    let mut cause = how.cause.clone();
     let resolving = Resolver::for_records(&ctx);
     let (record, outcome) = match interruption.unless_interrupted(resolving).await {
         Err(error) => (None, Err(error)),
@@ -473,18 +515,16 @@ pub(crate) async fn reconcile_named(
             match found.filter(|_| !is_elsewhere) {
                 None => (None, Ok(ReconcileOutcome::UpToDate)),
                 Some(record) => {
-                    let outcome = reconcile(&ctx, &resolver, record, &how, &interruption).await;
-                    let last = match &outcome {
-                        ReconcileOutcome::Executed(_, report) => report.record.clone(),
-                        _ => Some(record.clone()),
-                    };
-                    (last, Ok(outcome))
+                    cause = cause.with_record(record);
+                    let done = reconcile(&ctx, &resolver, record, &how, &interruption).await;
+                    (done.record, Ok(done.outcome))
                 }
             }
         }
     };
     ReconciledInstallation {
         name,
+        cause,
         record,
         is_elsewhere,
         outcome,

@@ -7,6 +7,7 @@
 //! | [`reconciler`] | watches, and reconciles what changed, as long as this process leads |
 //! | [`election`] | elects a leader among several processes; used by every loop |
 //! | [`retire`] | removes our finalizer from the records at the end |
+//! | [`cause`] | who or what caused an installation to be reconciled |
 //! | [`core_set`] | makes core records match the rules and the list of core add-ons |
 //! | `duplicates` | marks catalogues that have to give way to others |
 //! | [`sync`] | updates catalogues from their source |
@@ -22,6 +23,7 @@
 //! turns each [`ReconcileMessage`] into the text of a condition or an Event, and receives a [`ReconcileOutcome`] for each installation.
 
 pub mod attempts;
+pub mod cause;
 pub mod core_set;
 pub mod distribution;
 mod duplicates;
@@ -39,6 +41,7 @@ pub mod sync;
 mod tracked;
 
 pub use attempts::Attempts;
+pub use cause::ReconcileCause;
 pub use installation::{ReconcileMessage, ReconcileOptions, ReconcileOutcome};
 pub use metrics::LoopMetrics;
 pub use pass::pass;

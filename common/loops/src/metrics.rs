@@ -1,8 +1,15 @@
 //! The metrics of a loop, and whether it is ready.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use addons_telemetry::metrics::{self, WatchFailures};
+use common::api::conditions::{
+    COMPATIBLE, CONTESTED, CORE_SET_UNKNOWN, DELETION_BLOCKED, MANAGED_ELSEWHERE,
+    NEEDS_CONFIRMATION, STALLED, UNLISTED, find_raised,
+};
+use common::api::installation::{AddonInstallation, InstallationPhase};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -12,34 +19,149 @@ use prometheus_client::registry::Registry;
 /// Buckets in seconds: an installation that is up to date takes milliseconds, a rollout minutes.
 const BUCKETS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 30.0, 120.0, 300.0];
 
+/// The label of objects of installations, whose kinds are many, among the watched resources.
+pub(crate) const OBJECTS: &str = "objects";
+/// The resources that a loop lists and watches.
+const RESOURCES: [&str; 6] = [
+    "addoncatalogues",
+    "addoninstallations",
+    "configmaps",
+    "leases",
+    OBJECTS,
+    "secrets",
+];
+/// The outcomes of reconciling an installation.
+const OUTCOMES: [&str; 4] = ["busy", "changed", "failed", "up-to-date"];
+/// The phase of an installation that was not reconciled yet.
+const NO_PHASE: InstallationPhase = InstallationPhase::Pending;
+/// The phases of installations.
+const PHASES: [InstallationPhase; 6] = [
+    InstallationPhase::Pending,
+    InstallationPhase::Progressing,
+    InstallationPhase::Ready,
+    InstallationPhase::Installed,
+    InstallationPhase::Failed,
+    InstallationPhase::Uninstalling,
+];
+/// The conditions that tell people about a problem, if they are `True`. Instead of `Compatible`, which is `False` then, it is
+/// [`INCOMPATIBLE`].
+const PROBLEMS: [&str; 7] = [
+    CONTESTED,
+    CORE_SET_UNKNOWN,
+    DELETION_BLOCKED,
+    MANAGED_ELSEWHERE,
+    NEEDS_CONFIRMATION,
+    STALLED,
+    UNLISTED,
+];
+const INCOMPATIBLE: &str = "Incompatible";
+
 /// The metrics of one loop.
 #[derive(Debug)]
 pub struct LoopMetrics {
     registry: Registry,
-    /// Reconciled installations, by outcome.
-    pub reconciles: Family<OutcomeLabel, Counter>,
+    /// Reconciled installations.
+    pub(crate) reconciles: Family<ReconcileLabels, Counter>,
     /// The time that each installation took.
-    pub seconds: Histogram,
+    pub(crate) seconds: Histogram,
     /// Whether this process leads.
-    pub leader: Gauge,
-    /// The number of installations that the loop reconciles.
-    pub installations: Gauge,
+    pub(crate) leader: Gauge,
+    /// Failed lists and watches.
+    pub(crate) watch_failures: WatchFailures,
+    /// The installations that the loop reconciles.
+    installations: Family<PhaseLabels, Gauge>,
+    /// Those with a problem.
+    conditions: Family<ConditionLabels, Gauge>,
     is_ready: AtomicBool,
 }
 
-/// Label of an outcome.
+/// Labels of reconciled installations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct OutcomeLabel {
-    /// `changed`, `up-to-date`, `failed` or `busy`.
-    pub outcome: &'static str,
+pub(crate) struct ReconcileLabels {
+    /// One of [`OUTCOMES`].
+    pub(crate) outcome: &'static str,
+    /// Whether they are core add-ons.
+    pub(crate) core: BoolLabel,
+}
+
+/// Labels of installations.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseLabels {
+    /// The phase.
+    phase: String,
+    /// Whether they are core add-ons.
+    core: BoolLabel,
+}
+
+/// Labels of installations with a problem.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConditionLabels {
+    /// The condition that says so.
+    condition: &'static str,
+    /// Whether they are core add-ons.
+    core: BoolLabel,
+}
+
+/// `true` or `false`.
+type BoolLabel = &'static str;
+
+/// Returns the value of a label.
+pub(crate) fn bool_label(value: bool) -> BoolLabel {
+    match value {
+        true => "true",
+        false => "false",
+    }
+}
+
+/// What the metrics count of an installation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CountedState {
+    phase: Option<InstallationPhase>,
+    is_core: bool,
+    problems: Vec<&'static str>,
+}
+
+impl CountedState {
+    /// Returns the state in a record.
+    pub(crate) fn from_record(record: &AddonInstallation) -> Self {
+        let status = record.status.as_ref();
+        let conditions = status.map_or(&[][..], |status| &status.conditions);
+        let is_raised = |problem: &&str| find_raised(conditions, problem).is_some();
+        let mut problems: Vec<_> = PROBLEMS.into_iter().filter(is_raised).collect();
+        let mut all = conditions.iter();
+        if all.any(|one| one.r#type == COMPATIBLE && one.status == "False") {
+            problems.push(INCOMPATIBLE);
+        }
+        Self {
+            phase: status.and_then(|status| status.phase),
+            is_core: record.spec.core_addon,
+            problems,
+        }
+    }
+
+    /// Remembers whether the record carries the guard of core add-ons.
+    pub(crate) fn add_guard(&mut self, is_guarded: bool) {
+        self.is_core |= is_guarded;
+    }
+
+    /// Whether it is a core add-on.
+    pub(crate) fn is_core(&self) -> bool {
+        self.is_core
+    }
 }
 
 impl Default for LoopMetrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("addons_reconciler");
-        let reconciles = Family::<OutcomeLabel, Counter>::default();
-        let seconds = Histogram::new(BUCKETS);
-        let (leader, installations) = (Gauge::default(), Gauge::default());
+        let mut registry = metrics::registry("addons_reconciler");
+        let reconciles = Family::<ReconcileLabels, Counter>::default();
+        for outcome in OUTCOMES {
+            for core in [true, false].map(bool_label) {
+                // The first of them has to count as an increase.
+                let _ = reconciles.get_or_create(&ReconcileLabels { outcome, core });
+            }
+        }
+        let (seconds, leader) = (Histogram::new(BUCKETS), Gauge::default());
+        let (installations, conditions) = (Family::default(), Family::default());
         registry.register("reconciles", "Reconciled installations", reconciles.clone());
         registry.register(
             "duration_seconds",
@@ -49,17 +171,26 @@ impl Default for LoopMetrics {
         registry.register("leader", "Whether this process leads", leader.clone());
         registry.register(
             "installations",
-            "Installations that it looks after",
+            "Installations that this process reconciles, by phase",
             installations.clone(),
         );
-        Self {
+        registry.register(
+            "conditions",
+            "Installations with a problem, by the condition that says so",
+            conditions.clone(),
+        );
+        let metrics = Self {
+            watch_failures: WatchFailures::register(&mut registry, RESOURCES),
             registry,
             reconciles,
             seconds,
             leader,
             installations,
+            conditions,
             is_ready: AtomicBool::new(false),
-        }
+        };
+        metrics.count_installations(std::iter::empty());
+        metrics
     }
 }
 
@@ -74,13 +205,101 @@ impl LoopMetrics {
         self.is_ready.store(is_ready, Ordering::Relaxed);
     }
 
+    /// Counts the installations that this process reconciles.
+    pub(crate) fn count_installations<'a>(&self, all: impl Iterator<Item = &'a CountedState>) {
+        let mut phases: BTreeMap<(String, bool), i64> = BTreeMap::new();
+        let mut problems: BTreeMap<(&'static str, bool), i64> = BTreeMap::new();
+        for is_core in [true, false] {
+            for phase in PHASES {
+                phases.insert((format!("{phase:?}"), is_core), 0);
+            }
+            for problem in PROBLEMS.into_iter().chain([INCOMPATIBLE]) {
+                problems.insert((problem, is_core), 0);
+            }
+        }
+        for one in all {
+            let phase = format!("{:?}", one.phase.unwrap_or(NO_PHASE));
+            *phases.entry((phase, one.is_core)).or_default() += 1;
+            for problem in &one.problems {
+                *problems.entry((problem, one.is_core)).or_default() += 1;
+            }
+        }
+        for ((phase, is_core), count) in phases {
+            let core = bool_label(is_core);
+            let gauge = self
+                .installations
+                .get_or_create(&PhaseLabels { phase, core });
+            gauge.set(count);
+        }
+        for ((condition, is_core), count) in problems {
+            let core = bool_label(is_core);
+            let labels = ConditionLabels { condition, core };
+            self.conditions.get_or_create(&labels).set(count);
+        }
+    }
+
     /// Returns the OpenMetrics text.
     ///
     /// # Errors
     /// None are known: the text is written into memory.
     pub fn encode_text(&self) -> Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        text::encode(&mut text, &self.registry)?;
-        Ok(text)
+        metrics::encode_text(&self.registry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::installation::{AddonInstallationSpec, AddonInstallationStatus};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn installations_are_counted_by_phase_and_problem() {
+        let record = |is_core, phase, conditions: serde_json::Value| {
+            let spec = AddonInstallationSpec {
+                core_addon: is_core,
+                ..AddonInstallationSpec::default()
+            };
+            let mut record = AddonInstallation::new("web", spec);
+            record.status = Some(AddonInstallationStatus {
+                phase,
+                conditions: serde_json::from_value(conditions).unwrap(),
+                ..AddonInstallationStatus::default()
+            });
+            CountedState::from_record(&record)
+        };
+        let condition = |r#type: &str, status: &str| {
+            let at = "2026-01-01T00:00:00Z";
+            json!({"type": r#type, "status": status, "reason": "X", "message": "", "lastTransitionTime": at})
+        };
+        let stalled = json!([
+            condition("Stalled", "True"),
+            condition("Compatible", "False")
+        ]);
+        let well = json!([condition("Stalled", "False"), condition("Ready", "True")]);
+        let metrics = LoopMetrics::default();
+        let all = [
+            record(true, Some(InstallationPhase::Failed), stalled),
+            record(false, Some(InstallationPhase::Ready), well),
+            record(false, None, json!([])),
+        ];
+        metrics.count_installations(all.iter());
+        let text = metrics.encode_text().unwrap();
+        for line in [
+            "addons_reconciler_installations{phase=\"Failed\",core=\"true\"} 1\n",
+            "addons_reconciler_installations{phase=\"Ready\",core=\"false\"} 1\n",
+            "addons_reconciler_installations{phase=\"Pending\",core=\"false\"} 1\n",
+            "addons_reconciler_conditions{condition=\"Stalled\",core=\"true\"} 1\n",
+            "addons_reconciler_conditions{condition=\"Incompatible\",core=\"true\"} 1\n",
+            "addons_reconciler_conditions{condition=\"Stalled\",core=\"false\"} 0\n",
+            "addons_reconciler_reconciles_total{outcome=\"failed\",core=\"true\"} 0\n",
+            "addons_reconciler_watch_failures_total{resource=\"leases\"} 0\n",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        metrics.count_installations(std::iter::empty());
+        let text = metrics.encode_text().unwrap();
+        assert!(!text.contains("} 1\n"), "{text}");
     }
 }

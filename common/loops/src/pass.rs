@@ -68,8 +68,8 @@ pub async fn pass(
         let reconciling = records.iter().map(async |record| {
             let (lane, part) = (record_lane(record), interruption.part());
             let work = reconcile(ctx, &resolver, record, how, &part);
-            let outcome = slots.work(lane, &part, || {}, work).await;
-            (name_of(record), outcome)
+            let done = slots.work(lane, &part, || {}, work).await;
+            (name_of(record), done.outcome)
         });
         let mut reconciling = stream::iter(reconciling).buffer_unordered(UNDER_WAY);
         let mut lacking = Vec::new();
@@ -113,6 +113,7 @@ async fn reconcile_other_clusters(
             let of_cluster = clusters.entry(name.namespace.clone()).or_default();
             of_cluster.push(GroupedInstallation {
                 name,
+                cause: how.cause.clone(),
                 lane: record_lane(record),
                 part: interruption.part(),
             });

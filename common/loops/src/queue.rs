@@ -7,6 +7,8 @@ use std::time::Duration;
 use common::api::names::InstallationName;
 use tokio::time::Instant;
 
+use crate::cause::ReconcileCause;
+
 /// The pause after the first failure. It doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
@@ -25,34 +27,26 @@ struct QueueEntry {
     due: Instant,
     failures: u32,
     is_running: bool,
-    /// Whether it goes before installations that are only checked again.
-    is_urgent: bool,
-    /// When it is due again because of something that happened while it was reconciled, and whether that is urgent.
-    asked: Option<(Instant, bool)>,
+    /// Why it is due. The first of several causes counts, unless only a later one is urgent.
+    cause: ReconcileCause,
+    /// When it is due again because of something that happened while it was reconciled, and why.
+    asked: Option<(Instant, ReconcileCause)>,
 }
 
-/// Why an installation has to be reconciled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReconcileReason {
-    /// It is new, or its record changed. It goes first, and a pause after a failure ends.
-    Changed,
-    /// Something that it depends on may have changed. A pause after a failure ends.
-    Asked,
-    /// One of its objects was edited or deleted. It goes first, but a pause after a failure stays.
-    Damaged,
-    /// Its objects or its status may have changed. A pause after a failure stays.
-    Drifted,
-}
-
-impl ReconcileReason {
-    /// Returns whether it goes before installations that are only checked again.
-    fn is_urgent(self) -> bool {
-        matches!(self, Self::Changed | Self::Damaged)
+impl QueueEntry {
+    /// Takes the cause for what is due next.
+    fn take_cause(&mut self) -> ReconcileCause {
+        std::mem::take(&mut self.cause)
     }
+}
 
-    /// Returns whether it ends a pause after a failure.
-    fn ends_pause(self) -> bool {
-        matches!(self, Self::Changed | Self::Asked)
+/// Returns the cause that counts of one that came first and one that came later.
+fn leading_cause(first: ReconcileCause, later: ReconcileCause) -> ReconcileCause {
+    let is_idle = matches!(first, ReconcileCause::Interval | ReconcileCause::Retry);
+    if is_idle || later.is_urgent() && !first.is_urgent() {
+        later
+    } else {
+        first
     }
 }
 
@@ -76,27 +70,29 @@ impl Queue {
     }
 
     /// Makes an installation due at this time at the latest.
-    pub(crate) fn schedule(&mut self, name: &InstallationName, at: Instant, why: ReconcileReason) {
+    pub(crate) fn schedule(&mut self, name: &InstallationName, at: Instant, cause: ReconcileCause) {
         let Some(entry) = self.entries.get_mut(name) else {
             let entry = QueueEntry {
                 due: at,
                 failures: 0,
                 is_running: false,
-                is_urgent: why.is_urgent(),
+                cause,
                 asked: None,
             };
             self.entries.insert(name.clone(), entry);
             return;
         };
-        if why.ends_pause() {
+        if cause.ends_pause() {
             entry.failures = 0;
         }
         if entry.is_running {
-            let (asked, is_urgent) = entry.asked.unwrap_or((at, false));
-            entry.asked = Some((asked.min(at), is_urgent || why.is_urgent()));
+            entry.asked = Some(match entry.asked.take() {
+                Some((asked, first)) => (asked.min(at), leading_cause(first, cause)),
+                None => (at, cause),
+            });
         } else if entry.failures == 0 {
             entry.due = entry.due.min(at);
-            entry.is_urgent |= why.is_urgent();
+            entry.cause = leading_cause(entry.take_cause(), cause);
         }
     }
 
@@ -111,30 +107,30 @@ impl Queue {
         let due = self.entries.iter();
         let due = due.filter(|(_, entry)| !entry.is_running && entry.due <= now);
         let due = due.filter_map(|(name, entry)| {
-            let load = room(name, entry.is_urgent)?;
-            Some(((!entry.is_urgent, load, entry.due), name))
+            let load = room(name, entry.cause.is_urgent())?;
+            Some(((!entry.cause.is_urgent(), load, entry.due), name))
         });
         let (_, name) = due.min_by_key(|(rank, _)| *rank)?;
         Some(name.clone())
     }
 
-    /// Marks an installation as running until [`Queue::end`]. Returns whether it is urgent.
-    pub(crate) fn begin(&mut self, name: &InstallationName) -> bool {
+    /// Marks an installation as running until [`Queue::end`]. Returns why it was due.
+    pub(crate) fn begin(&mut self, name: &InstallationName) -> ReconcileCause {
         let entry = self.entries.get_mut(name);
-        entry.is_some_and(|entry| {
+        entry.map_or_else(ReconcileCause::default, |entry| {
             entry.is_running = true;
-            std::mem::take(&mut entry.is_urgent)
+            entry.take_cause()
         })
     }
 
     /// Marks all installations of a namespace as running that are due, or that will be due at `by` and have not failed. Returns each with
-    /// whether it is urgent.
+    /// why it was due.
     pub(crate) fn begin_together(
         &mut self,
         namespace: &str,
         now: Instant,
         by: Instant,
-    ) -> Vec<(InstallationName, bool)> {
+    ) -> Vec<(InstallationName, ReconcileCause)> {
         let of_namespace = self.entries.iter_mut();
         let of_namespace = of_namespace.filter(|(name, _)| name.namespace == namespace);
         let mut together = Vec::new();
@@ -142,20 +138,20 @@ impl Queue {
             let is_due = entry.due <= now || entry.failures == 0 && entry.due <= by;
             if is_due && !entry.is_running {
                 entry.is_running = true;
-                together.push((name.clone(), std::mem::take(&mut entry.is_urgent)));
+                together.push((name.clone(), entry.take_cause()));
             }
         }
         together
     }
 
     /// Makes an installation due at once if it failed, because the cause may no longer exist.
-    pub(crate) fn retry(&mut self, name: &InstallationName, at: Instant) {
+    pub(crate) fn retry(&mut self, name: &InstallationName, at: Instant, cause: ReconcileCause) {
         if self
             .entries
             .get(name)
             .is_some_and(|entry| entry.failures > 0)
         {
-            self.schedule(name, at, ReconcileReason::Asked);
+            self.schedule(name, at, cause);
         }
     }
 
@@ -179,21 +175,26 @@ impl Queue {
                     entry.failures = 0;
                     interval
                 }
-                ReconcileEnd::Busy => BUSY,
+                ReconcileEnd::Busy => {
+                    entry.cause = ReconcileCause::Retry;
+                    BUSY
+                }
                 ReconcileEnd::Contested(truce) => {
+                    entry.cause = ReconcileCause::Retry;
                     entry.failures = 1;
                     truce
                 }
                 ReconcileEnd::Badly => {
+                    entry.cause = ReconcileCause::Retry;
                     entry.failures += 1;
                     pause(entry.failures).min(interval)
                 }
             };
-        if let Some((asked, is_urgent)) = entry.asked.take()
+        if let Some((asked, cause)) = entry.asked.take()
             && matches!(ended, ReconcileEnd::Well | ReconcileEnd::Busy)
         {
             entry.due = entry.due.min(asked);
-            entry.is_urgent = is_urgent;
+            entry.cause = leading_cause(entry.take_cause(), cause);
         }
     }
 
@@ -213,8 +214,9 @@ impl Queue {
         room: impl Fn(&InstallationName, bool) -> Option<usize>,
     ) -> Option<Instant> {
         let entries = self.entries.iter();
-        let waiting = entries
-            .filter(|(name, entry)| !entry.is_running && room(name, entry.is_urgent).is_some());
+        let waiting = entries.filter(|(name, entry)| {
+            !entry.is_running && room(name, entry.cause.is_urgent()).is_some()
+        });
         waiting.map(|(_, entry)| entry.due).min()
     }
 
@@ -244,6 +246,16 @@ mod tests {
         }
     }
 
+    const CHANGED: ReconcileCause = ReconcileCause::Record { writer: None };
+    const CHECKED: ReconcileCause = ReconcileCause::Catalogue { name: None };
+    const DRIFTED: ReconcileCause = ReconcileCause::Status;
+    const DAMAGED: ReconcileCause = ReconcileCause::Object {
+        kind: String::new(),
+        namespace: String::new(),
+        name: String::new(),
+        is_deleted: true,
+    };
+
     const ANY: fn(&InstallationName, bool) -> Option<usize> = |_, _| Some(0);
 
     /// Begins the first one, and returns whether it is urgent.
@@ -253,8 +265,8 @@ mod tests {
         room: impl Fn(&InstallationName, bool) -> Option<usize>,
     ) -> Option<(InstallationName, bool)> {
         let name = queue.next_due(now, room)?;
-        let is_urgent = queue.begin(&name);
-        Some((name, is_urgent))
+        let cause = queue.begin(&name);
+        Some((name, cause.is_urgent()))
     }
 
     fn begin(queue: &mut Queue, now: Instant) -> Option<InstallationName> {
@@ -269,17 +281,17 @@ mod tests {
     fn failures_pause_for_longer_and_longer() {
         let (mut queue, mut now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.schedule(&web, now, ReconcileReason::Changed);
+        queue.schedule(&web, now, CHANGED);
         for expected in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
             assert_eq!(begin(&mut queue, now), Some(web.clone()));
             queue.end(&web, ReconcileEnd::Badly, now, 0.5);
             // Its objects change all the time, which must not make it fail more often.
-            queue.schedule(&web, now, ReconcileReason::Drifted);
+            queue.schedule(&web, now, DRIFTED);
             assert_eq!(queue.next_time(ANY), Some(now + seconds(expected)));
             assert_eq!(begin(&mut queue, now), None);
             now += seconds(expected);
         }
-        queue.schedule(&web, now - seconds(1), ReconcileReason::Changed);
+        queue.schedule(&web, now - seconds(1), CHANGED);
         assert_eq!(
             queue.next_time(ANY),
             Some(now - seconds(1)),
@@ -301,9 +313,9 @@ mod tests {
     fn what_changes_meanwhile_is_looked_at_afterwards() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.schedule(&web, now, ReconcileReason::Changed);
+        queue.schedule(&web, now, CHANGED);
         assert!(begin(&mut queue, now).is_some());
-        queue.schedule(&web, now, ReconcileReason::Drifted);
+        queue.schedule(&web, now, DRIFTED);
         assert_eq!(begin(&mut queue, now), None, "one at a time");
         assert_eq!(queue.next_time(ANY), None);
         queue.end(&web, ReconcileEnd::Well, now + seconds(1), 0.5);
@@ -314,13 +326,13 @@ mod tests {
     fn a_fight_ends_with_a_truce_until_the_record_changes() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.schedule(&web, now, ReconcileReason::Changed);
+        queue.schedule(&web, now, CHANGED);
         assert!(begin(&mut queue, now).is_some());
-        queue.schedule(&web, now, ReconcileReason::Drifted);
+        queue.schedule(&web, now, DRIFTED);
         queue.end(&web, ReconcileEnd::Contested(TRUCE), now, 0.5);
-        queue.schedule(&web, now, ReconcileReason::Drifted);
+        queue.schedule(&web, now, DRIFTED);
         assert_eq!(queue.next_time(ANY), Some(now + TRUCE));
-        queue.schedule(&web, now, ReconcileReason::Changed);
+        queue.schedule(&web, now, CHANGED);
         assert_eq!(queue.next_time(ANY), Some(now));
     }
 
@@ -328,7 +340,7 @@ mod tests {
     fn another_client_is_waited_for_without_a_failure() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.schedule(&web, now, ReconcileReason::Changed);
+        queue.schedule(&web, now, CHANGED);
         for _ in 0..3 {
             assert!(begin(&mut queue, now + BUSY).is_some());
             queue.end(&web, ReconcileEnd::Busy, now, 0.5);
@@ -340,8 +352,8 @@ mod tests {
     fn the_one_that_waits_for_longest_is_first_and_intervals_spread() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let (a, b) = (name("a"), name("b"));
-        queue.schedule(&a, now + seconds(1), ReconcileReason::Changed);
-        queue.schedule(&b, now, ReconcileReason::Changed);
+        queue.schedule(&a, now + seconds(1), CHANGED);
+        queue.schedule(&b, now, CHANGED);
         assert_eq!(begin(&mut queue, now + seconds(2)), Some(b.clone()));
         assert_eq!(begin(&mut queue, now + seconds(2)), Some(a.clone()));
         queue.end(&a, ReconcileEnd::Well, now, 0.0);
@@ -357,7 +369,7 @@ mod tests {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let (a, b, c) = (name("a"), name("b"), name("c"));
         for (name, due) in [(&a, 0), (&b, 5), (&c, 0)] {
-            queue.schedule(name, now + seconds(due), ReconcileReason::Changed);
+            queue.schedule(name, now + seconds(due), CHANGED);
         }
         assert_eq!(
             begun(&mut queue, now, |name, _| (*name == c).then_some(0)),
@@ -366,12 +378,15 @@ mod tests {
         queue.end(&c, ReconcileEnd::Badly, now, 0.5);
         assert_eq!(begin(&mut queue, now), Some(a));
         let by = now + seconds(10);
-        assert_eq!(queue.begin_together("kubectl-addons", now, by), [(b, true)]);
-        assert_eq!(queue.begin_together("shop", now, by), []);
-        queue.retry(&c, now);
         assert_eq!(
             queue.begin_together("kubectl-addons", now, by),
-            [(c, false)]
+            [(b, CHANGED)]
+        );
+        assert_eq!(queue.begin_together("shop", now, by), []);
+        queue.retry(&c, now, CHECKED);
+        assert_eq!(
+            queue.begin_together("kubectl-addons", now, by),
+            [(c, CHECKED)]
         );
     }
 
@@ -379,10 +394,10 @@ mod tests {
     fn what_changed_goes_before_what_is_looked_at_again() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         for (installation, due, why) in [
-            ("looked", 0, ReconcileReason::Asked),
-            ("drifted", 1, ReconcileReason::Drifted),
-            ("damaged", 3, ReconcileReason::Damaged),
-            ("new", 2, ReconcileReason::Changed),
+            ("looked", 0, CHECKED),
+            ("drifted", 1, DRIFTED),
+            ("damaged", 3, DAMAGED),
+            ("new", 2, CHANGED),
         ] {
             queue.schedule(&name(installation), now + seconds(due), why);
         }
@@ -404,7 +419,7 @@ mod tests {
         );
         // What changes meanwhile goes first afterwards, and only then.
         let looked = name("looked");
-        queue.schedule(&looked, later, ReconcileReason::Changed);
+        queue.schedule(&looked, later, CHANGED);
         queue.end(&looked, ReconcileEnd::Busy, later, 0.5);
         assert_eq!(begun(&mut queue, later, ANY), Some((looked.clone(), true)));
         queue.end(&looked, ReconcileEnd::Well, later, 0.5);
@@ -413,11 +428,36 @@ mod tests {
     }
 
     #[test]
+    fn the_cause_is_that_which_came_first_unless_a_later_one_is_urgent() {
+        let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
+        let web = name("web");
+        let mut cause_of = |causes: &[ReconcileCause], ended| {
+            for cause in causes {
+                queue.schedule(&web, now, cause.clone());
+            }
+            let due = now + INTERVAL + INTERVAL;
+            assert_eq!(queue.next_due(due, ANY), Some(web.clone()));
+            let cause = queue.begin(&web);
+            queue.end(&web, ended, now, 0.5);
+            cause
+        };
+        for (causes, ended, expected) in [
+            (&[CHECKED, DRIFTED][..], ReconcileEnd::Well, CHECKED),
+            (&[], ReconcileEnd::Well, ReconcileCause::Interval),
+            (&[DRIFTED, CHANGED, DAMAGED], ReconcileEnd::Badly, CHANGED),
+            (&[], ReconcileEnd::Busy, ReconcileCause::Retry),
+            (&[CHANGED], ReconcileEnd::Well, CHANGED),
+        ] {
+            assert_eq!(cause_of(causes, ended), expected, "{causes:?}");
+        }
+    }
+
+    #[test]
     fn the_namespace_with_the_least_under_way_is_first() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let (many, few) = (name("many"), name("few"));
-        queue.schedule(&many, now, ReconcileReason::Changed);
-        queue.schedule(&few, now + seconds(1), ReconcileReason::Changed);
+        queue.schedule(&many, now, CHANGED);
+        queue.schedule(&few, now + seconds(1), CHANGED);
         let room = |name: &InstallationName, _| Some(name.name.len());
         let later = now + seconds(2);
         assert_eq!(begun(&mut queue, later, room), Some((few, true)));

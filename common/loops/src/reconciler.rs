@@ -16,16 +16,18 @@ use addons_engine::EngineError;
 use addons_operation::{Context, Interruption, OperationError};
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
-use leader::LeaderState;
+use leader::{FailedWatch, LeaderState};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::cause::ReconcileCause;
+use crate::core_set::CoreSetReport;
 use crate::distribution::Distribution;
 use crate::election::{self, ElectionCandidate, LeaderRevision};
 use crate::installation::{
     ReconcileOptions, ReconcileOutcome, ReconcileReport, ReconciledInstallation,
 };
-use crate::metrics::{LoopMetrics, OutcomeLabel};
+use crate::metrics::{LoopMetrics, ReconcileLabels, bool_label};
 
 /// A loop over all installations of a cluster.
 pub struct Reconciler<'a> {
@@ -48,12 +50,20 @@ pub struct Reconciler<'a> {
 pub enum LoopEvent<'a> {
     /// Whether this process leads now.
     Leads(bool),
-    /// An installation was reconciled.
-    Reconciled(&'a InstallationName, &'a ReconcileOutcome),
+    /// An installation was reconciled, and why.
+    Reconciled(
+        &'a InstallationName,
+        &'a ReconcileOutcome,
+        &'a ReconcileCause,
+    ),
+    /// The core sets were followed. Only what is new is in the report.
+    CoreSets(CoreSetReport),
     /// Catalogues were written for the cluster of this namespace.
     Distributed(&'a str, &'a [PushedCopy]),
     /// Catalogues could not be distributed. It is tried again.
     NotDistributed(&'a DistributionError),
+    /// Something could not be read or watched, as the text says. It is tried again.
+    Unread(&'a str),
     /// The records could not be read, or the Lease could not be written. It is tried again.
     Failed(&'a OperationError),
 }
@@ -76,6 +86,7 @@ impl Reconciler<'_> {
         let tried = |error: Option<EngineError>| {
             self.metrics.set_ready(error.is_none());
             if let Some(error) = error {
+                self.metrics.watch_failures.count("leases");
                 tell(LoopEvent::Failed(&error.into()));
             }
         };
@@ -97,6 +108,8 @@ impl Reconciler<'_> {
                 self.lead(apart.fresh(), &mut leading, interruption, tell)
                     .await;
                 self.metrics.leader.set(0);
+                // The next leader counts them.
+                self.metrics.count_installations(std::iter::empty());
                 tell(LoopEvent::Leads(false));
             }
             let _ = ended.send(());
@@ -153,17 +166,30 @@ impl Reconciler<'_> {
                 },
                 Some(reading) = leader.reading.next() => {
                     if let Err(error) = leader.end_reading(reading) {
+                        self.metrics.watch_failures.count("addoninstallations");
                         tell(LoopEvent::Failed(&error));
                     }
                 }
-                Some(signal) = leader.inbox.recv(), if takes => leader.handle_signal(signal),
+                Some(report) = leader.core_reports.recv() => match report {
+                    Ok(report) => tell(LoopEvent::CoreSets(report)),
+                    Err(error) => {
+                        self.metrics.watch_failures.count("configmaps");
+                        tell(LoopEvent::Failed(&error));
+                    }
+                },
+                Some(signal) = leader.inbox.recv(), if takes => {
+                    if let Some(failed) = leader.handle_signal(signal) {
+                        self.report_failed_watch(&mut leader, &failed, tell);
+                    }
+                }
                 Some(()) = leader.watches.next(), if leads => {}
                 () = wait_until(due), if leads => leader.begin_reading(),
                 _ = leading.changed() => {}
                 () = interruption.wait_interrupted(), if leads => {}
             }
-            let installations = i64::try_from(leader.queue.len()).unwrap_or(i64::MAX);
-            self.metrics.installations.set(installations);
+            if let Some(counted) = leader.take_uncounted() {
+                self.metrics.count_installations(counted);
+            }
         }
     }
 
@@ -176,10 +202,37 @@ impl Reconciler<'_> {
     ) {
         self.count(&done);
         match &done.outcome {
-            Ok(outcome) => tell(LoopEvent::Reconciled(&done.name, outcome)),
+            Ok(outcome) => tell(LoopEvent::Reconciled(&done.name, outcome, &done.cause)),
             Err(error) => tell(LoopEvent::Failed(error)),
         }
         leader.end(done);
+    }
+
+    /// Counts the failure of a watch, and reports it now and then. What may not be watched is no failure: it is read at the interval.
+    fn report_failed_watch(
+        &self,
+        leader: &mut LeaderState,
+        failed: &FailedWatch,
+        tell: &(dyn Fn(LoopEvent<'_>) + Send + Sync),
+    ) {
+        let FailedWatch {
+            resource,
+            what,
+            failure,
+        } = failed;
+        let consequence = match failure.is_forbidden {
+            true => ": their changes are seen at the interval",
+            false => {
+                self.metrics.watch_failures.count(resource);
+                ", trying again"
+            }
+        };
+        if leader.is_watch_news(what) {
+            let why = &failure.why;
+            tell(LoopEvent::Unread(&format!(
+                "{what} cannot be watched{consequence}: {why}"
+            )));
+        }
     }
 
     fn count(&self, done: &ReconciledInstallation) {
@@ -190,10 +243,10 @@ impl Reconciler<'_> {
             Ok(ReconcileOutcome::Failed(_) | ReconcileOutcome::Lost(_)) => "failed",
             Ok(_) => "up-to-date",
         };
-        self.metrics
-            .reconciles
-            .get_or_create(&OutcomeLabel { outcome })
-            .inc();
+        let record = done.record.as_ref();
+        let core = bool_label(record.is_some_and(|record| record.spec.core_addon));
+        let labels = ReconcileLabels { outcome, core };
+        self.metrics.reconciles.get_or_create(&labels).inc();
         self.metrics.seconds.observe(done.took.as_secs_f64());
     }
 }

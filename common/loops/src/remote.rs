@@ -13,6 +13,7 @@ use common::pin;
 use common::target::NamespaceCluster;
 use futures::{StreamExt as _, stream};
 
+use crate::cause::ReconcileCause;
 use crate::installation::{
     ReconcileOptions, ReconcileOutcome, ReconcileReport, ReconciledInstallation, reconcile,
     skipped_outcome, write_outcome,
@@ -22,10 +23,22 @@ use crate::slots::{Lane, Slots};
 /// One of several installations that are reconciled together.
 pub(crate) struct GroupedInstallation {
     pub(crate) name: InstallationName,
+    /// Why it is reconciled.
+    pub(crate) cause: ReconcileCause,
     /// The lane in which it waits.
     pub(crate) lane: Lane,
     /// Its interruption.
     pub(crate) part: Interruption,
+}
+
+impl GroupedInstallation {
+    /// Returns how it is reconciled: as the others, with its own cause.
+    fn options(&self, how: &ReconcileOptions) -> ReconcileOptions {
+        ReconcileOptions {
+            cause: self.cause.clone(),
+            ..how.clone()
+        }
+    }
 }
 
 /// Reconciles installations of one namespace, and tells `see` when each of them waits and when it is done. `ctx`: the context of that
@@ -39,9 +52,14 @@ pub(crate) async fn reconcile_together(
     see: &dyn Fn(ReconcileReport),
 ) {
     let begun = Instant::now();
-    let done = |name: &InstallationName, found: FoundInstallation| {
+    let done = |one: &GroupedInstallation, found: FoundInstallation| {
+        let cause = match &found.record {
+            Some(record) => one.cause.with_record(record),
+            None => one.cause.clone(),
+        };
         see(ReconcileReport::Done(Box::new(ReconciledInstallation {
-            name: name.clone(),
+            name: one.name.clone(),
+            cause,
             record: found.record,
             is_elsewhere: found.is_elsewhere,
             outcome: found.outcome,
@@ -54,30 +72,29 @@ pub(crate) async fn reconcile_together(
     {
         Ok(resolver) => resolver,
         Err(error) => {
-            let names: Vec<_> = all.iter().map(|one| &one.name).collect();
-            return report_lost(ctx, &names, error, how, interruption, &done).await;
+            return report_lost(ctx, all, error, how, interruption, &done).await;
         }
     };
     let work = async |one: &GroupedInstallation| {
         let (name, part) = (&one.name, &one.part);
+        let how = one.options(how);
         let working = async {
             let record = resolver.records.get(name)?;
             let freeing = remove_finalizer(ctx, record, None);
-            let outcome = match part.unless_interrupted(freeing).await {
-                Ok(false) => reconcile(ctx, &resolver, record, how, part).await,
-                Ok(true) => ReconcileOutcome::LetGo,
-                Err(error) => ReconcileOutcome::Failed(error),
-            };
-            let last = match &outcome {
-                ReconcileOutcome::Executed(_, report) => report.record.clone(),
-                ReconcileOutcome::LetGo => None,
-                _ => Some(record.clone()),
-            };
-            Some(FoundInstallation::new(last, outcome))
+            Some(match part.unless_interrupted(freeing).await {
+                Ok(false) => {
+                    let done = reconcile(ctx, &resolver, record, &how, part).await;
+                    FoundInstallation::new(done.record, done.outcome)
+                }
+                Ok(true) => FoundInstallation::new(None, ReconcileOutcome::LetGo),
+                Err(error) => {
+                    FoundInstallation::new(Some(record.clone()), ReconcileOutcome::Failed(error))
+                }
+            })
         };
         let waits = || see(ReconcileReport::Waits(name.clone()));
         let found = slots.work(one.lane, part, waits, working).await;
-        done(name, found.unwrap_or_else(FoundInstallation::deleted));
+        done(one, found.unwrap_or_else(FoundInstallation::deleted));
     };
     stream::iter(all).for_each_concurrent(None, work).await;
 }
@@ -114,11 +131,11 @@ impl FoundInstallation {
 /// Reports for each installation why its cluster cannot be worked on. This may stop at any point, because the next look reports it again.
 async fn report_lost(
     ctx: &Context,
-    names: &[&InstallationName],
+    all: &[GroupedInstallation],
     error: OperationError,
     how: &ReconcileOptions,
     interruption: &Interruption,
-    done: &dyn Fn(&InstallationName, FoundInstallation),
+    done: &dyn Fn(&GroupedInstallation, FoundInstallation),
 ) {
     let is_of_namespace = match error.root() {
         OperationError::NotLocal { .. } | OperationError::Remote(_) => true,
@@ -142,15 +159,15 @@ async fn report_lost(
         false => None,
     };
     let Some(records) = records else {
-        for &name in names {
-            done(name, again(ReconcileOutcome::Lost(Arc::clone(&error))));
+        for one in all {
+            done(one, again(ReconcileOutcome::Lost(Arc::clone(&error))));
         }
         return;
     };
     let is_nowhere = matches!(error.root(), OperationError::NotLocal { .. });
-    for &name in names {
-        let Some(record) = records.iter().find(|record| name_of(record) == *name) else {
-            done(name, FoundInstallation::deleted());
+    for one in all {
+        let Some(record) = records.iter().find(|record| name_of(record) == one.name) else {
+            done(one, FoundInstallation::deleted());
             continue;
         };
         let find = async {
@@ -162,8 +179,9 @@ async fn report_lost(
                 false => {
                     let lost = || ReconcileOutcome::Lost(Arc::clone(&error));
                     let outcome = skipped_outcome(record).unwrap_or_else(lost);
-                    write_outcome(ctx, record, &outcome, how).await?;
-                    FoundInstallation::new(Some(record.clone()), outcome)
+                    let how = one.options(how);
+                    let written = write_outcome(ctx, record, &outcome, &how).await?;
+                    FoundInstallation::new(written.or_else(|| Some(record.clone())), outcome)
                 }
             };
             Ok::<_, OperationError>(found)
@@ -174,7 +192,7 @@ async fn report_lost(
             .unless_interrupted(find)
             .await
             .unwrap_or_else(failed);
-        done(name, found);
+        done(one, found);
     }
 }
 

@@ -9,6 +9,9 @@ use common::api::installation::core_guard::{is_guarded, is_released};
 use common::api::installation::{AddonInstallation, InventoryObject, ReconcilePolicy};
 use common::api::names::owner_hash;
 
+use crate::cause::ReconcileCause;
+use crate::metrics::CountedState;
+
 /// What is remembered of one installation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrackedInstallation {
@@ -19,8 +22,8 @@ pub(crate) struct TrackedInstallation {
     is_being_deleted: bool,
     /// Whether others rely on it, so that nothing else keeps it waiting.
     pub(crate) is_guard: bool,
-    /// Whether it is a core add-on.
-    is_core: bool,
+    /// What the metrics count.
+    pub(crate) counted: CountedState,
     /// Whether it carries the guard of core add-ons.
     is_guarded: bool,
     /// Whether it was released, so that a held deletion goes on.
@@ -29,8 +32,8 @@ pub(crate) struct TrackedInstallation {
     objects: BTreeMap<String, InventoryObject>,
     /// The groups and kinds of these objects.
     pub(crate) kinds: BTreeSet<(String, String)>,
-    /// Changes of objects that were seen while it was reconciled.
-    object_changes: BTreeMap<String, ChangedObject>,
+    /// Changes of objects that were seen while it was reconciled, by uid, with the kinds of the objects.
+    object_changes: BTreeMap<String, (String, ChangedObject)>,
 }
 
 /// What a change of a record means.
@@ -58,7 +61,7 @@ impl TrackedInstallation {
             resource_version: record.metadata.resource_version.clone().unwrap_or_default(),
             is_being_deleted: record.metadata.deletion_timestamp.is_some(),
             is_guard: record.spec.is_guard(),
-            is_core: record.spec.core_addon,
+            counted: CountedState::from_record(record),
             is_guarded: is_guarded(record),
             is_released: is_released(record),
             objects: inventory
@@ -99,7 +102,7 @@ impl TrackedInstallation {
         let is_taken = self.is_guarded && !changed.is_guarded;
         let is_news =
             changed.is_deleted || is_taken || self.classify(changed) == RecordChange::Spec;
-        (self.is_core || changed.is_guarded) && is_news
+        (self.counted.is_core() || changed.is_guarded) && is_news
     }
 
     /// Remembers a change of the record before the record is reconciled.
@@ -108,14 +111,15 @@ impl TrackedInstallation {
         self.is_being_deleted = changed.is_being_deleted;
         self.is_released = changed.is_released;
         self.is_guard |= changed.is_guarded;
-        self.is_core |= changed.is_guarded;
+        self.counted.add_guard(changed.is_guarded);
         self.is_guarded = changed.is_guarded;
         self.resource_version.clone_from(&changed.resource_version);
     }
 
     /// Remembers a change of an object, which may be our own.
-    pub(crate) fn remember_object(&mut self, changed: ChangedObject) {
-        self.object_changes.insert(changed.uid.clone(), changed);
+    pub(crate) fn remember_object(&mut self, kind: String, changed: ChangedObject) {
+        self.object_changes
+            .insert(changed.uid.clone(), (kind, changed));
     }
 
     /// Returns whether a change makes an object differ from what was applied. Objects that are not in the inventory do not count.
@@ -130,18 +134,30 @@ impl TrackedInstallation {
         recorded.is_versioned() && recorded.was_edited(&changed.state())
     }
 
-    /// Returns the state after the installation was reconciled, and whether an object drifted meanwhile.
-    pub(crate) fn after_reconcile(self, record: &AddonInstallation) -> (Self, bool) {
+    /// Returns the state after the installation was reconciled, and the drift of an object meanwhile.
+    pub(crate) fn after_reconcile(
+        self,
+        record: &AddonInstallation,
+    ) -> (Self, Option<ReconcileCause>) {
         let mut after = Self::from_record(record);
-        let has_drifted = self
-            .object_changes
-            .values()
-            .any(|changed| after.is_drift(changed));
+        let mut changes = self.object_changes.into_values();
+        let drift = changes.find(|(_, changed)| after.is_drift(changed));
+        let drift = drift.map(|(kind, changed)| drift_cause(kind, changed));
         // Changes of the record that a watch saw meanwhile are scheduled already, and may be newer than what was read before.
         after.generation = after.generation.max(self.generation);
         after.is_being_deleted |= self.is_being_deleted;
         after.is_released |= self.is_released;
-        (after, has_drifted)
+        (after, drift)
+    }
+}
+
+/// Returns the cause that an object was edited or deleted.
+pub(crate) fn drift_cause(kind: String, changed: ChangedObject) -> ReconcileCause {
+    ReconcileCause::Object {
+        kind,
+        namespace: changed.namespace,
+        name: changed.name,
+        is_deleted: changed.is_deleted,
     }
 }
 
@@ -234,13 +250,13 @@ mod tests {
     #[test]
     fn what_we_wrote_ourselves_is_no_drift_afterwards() {
         let mut tracked = TrackedInstallation::from_record(&record(ReconcilePolicy::Ensure));
-        tracked.remember_object(changed("d", Some(4), "99", false));
+        tracked.remember_object("Deployment".to_owned(), changed("d", Some(4), "99", false));
         let mut after = record(ReconcilePolicy::Ensure);
-        let (_, has_drifted) = tracked.clone().after_reconcile(&after);
-        assert!(has_drifted, "someone edited it");
+        let (_, drift) = tracked.clone().after_reconcile(&after);
+        assert!(drift.is_some(), "someone edited it");
         let groups = &mut after.status.as_mut().unwrap().inventory;
         groups[0].objects[0].generation = Some(4);
-        assert!(!tracked.after_reconcile(&after).1, "we did");
+        assert_eq!(tracked.after_reconcile(&after).1, None, "we did");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use addons_loops::core_set::{CoreSetReport, CoreStep};
 use addons_loops::distribution::Distribution;
 use addons_loops::election::ElectionCandidate;
 use addons_loops::{
-    Attempts, LoopEvent, LoopMetrics, ReconcileOptions, ReconcileOutcome, Reconciler, pass, retire,
-    sync,
+    Attempts, LoopEvent, LoopMetrics, ReconcileCause, ReconcileOptions, ReconcileOutcome,
+    Reconciler, pass, retire, sync,
 };
 use addons_operation::RunOptions;
 use anyhow::Result;
@@ -15,6 +15,7 @@ use common::api::names::InstallationName;
 
 use crate::cli::operation::ReconcileArgs;
 use crate::exit::{self, Exit};
+use crate::output::log::{self, LogLevel, LogLine};
 use crate::session::Session;
 use crate::words::{core, describe_pushed, hint, reconcile as words};
 use crate::{change, failure, output, partial, serve};
@@ -41,6 +42,7 @@ pub async fn run(session: &Session, args: &ReconcileArgs) -> Result<Exit> {
         adds_finalizer: args.watch,
         account: args.service_account.clone(),
         attempts: Attempts::default(),
+        cause: ReconcileCause::Command,
     };
     if args.retire {
         return retire(session).await;
@@ -105,6 +107,7 @@ async fn retire(session: &Session) -> Result<Exit> {
 }
 
 async fn watch(session: &Session, args: &ReconcileArgs, how: ReconcileOptions) -> Result<Exit> {
+    log::start();
     let metrics = Arc::new(LoopMetrics::default());
     if let Some(address) = args.health_bind {
         let listener = serve::bind_health(address).await?;
@@ -137,16 +140,63 @@ fn print_progress(told: LoopEvent<'_>) {
     match told {
         LoopEvent::Leads(true) => output::note("leads: reconciling from now on"),
         LoopEvent::Leads(false) => output::note("is no longer the leader"),
-        LoopEvent::Reconciled(name, outcome) => {
-            if let Some(line) = words::describe_news(name, outcome) {
-                output::note(&line);
-            }
-        }
+        LoopEvent::Reconciled(name, outcome, cause) => log_outcome(name, outcome, cause),
+        LoopEvent::CoreSets(report) => log_core_sets(&report),
         LoopEvent::Distributed(target, pushed) => pushed
             .iter()
             .for_each(|one| output::note(&describe_pushed(target, one))),
         LoopEvent::NotDistributed(error) => output::warn(&output::describe_chain(error)),
+        LoopEvent::Unread(why) => output::warn(why),
         LoopEvent::Failed(error) => output::warn(&output::describe_chain(error)),
+    }
+}
+
+/// Logs an outcome, if something happened, and what caused it.
+fn log_outcome(name: &InstallationName, outcome: &ReconcileOutcome, cause: &ReconcileCause) {
+    let Some(line) = words::describe_news(name, outcome) else {
+        return;
+    };
+    let (is_done, word) = match outcome {
+        ReconcileOutcome::Executed(_, report) if report.is_done() => (true, "changed"),
+        ReconcileOutcome::LetGo => (true, "let-go"),
+        _ => (false, "failed"),
+    };
+    log::write_line(LogLine {
+        level: match is_done {
+            true => LogLevel::Info,
+            false => LogLevel::Warning,
+        },
+        installation: Some(&name.to_string()),
+        outcome: Some(word),
+        cause: Some(&words::describe_cause(cause)),
+        message: &line,
+    });
+}
+
+/// Logs what is new about the core sets: each installation, and each cluster, on a line of its own.
+fn log_core_sets(report: &CoreSetReport) {
+    for (name, step) in &report.steps {
+        let (level, line) = match (core::describe_step(name, step), step) {
+            (Some(line), _) => (LogLevel::Info, line),
+            (None, CoreStep::Failed(error)) => (
+                LogLevel::Warning,
+                format!("{name}  {}", output::describe_chain(error)),
+            ),
+            (None, _) => continue,
+        };
+        log::write_line(LogLine {
+            level,
+            installation: Some(&name.to_string()),
+            cause: Some(core::CORE_SET_CAUSE),
+            message: &line,
+            ..LogLine::default()
+        });
+    }
+    for (namespace, unknown) in &report.unknown {
+        output::warn(&format!("{namespace}: {unknown}"));
+    }
+    for (namespace, error) in &report.failed {
+        output::warn(&format!("{namespace}: {}", output::describe_chain(error)));
     }
 }
 

@@ -6,6 +6,10 @@ use serde::Serialize;
 
 use super::hint;
 
+/// What causes changes of core records.
+pub const CORE_SET_CAUSE: &str =
+    "the core set, in ConfigMaps core-addon-rules and custom-core-addons";
+
 /// The decision about a core add-on of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum CoreDecision {

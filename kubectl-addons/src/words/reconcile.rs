@@ -1,7 +1,7 @@
 //! Sentences about reconciled installations.
 
 use addons_engine::Report;
-use addons_loops::{ReconcileMessage, ReconcileOutcome};
+use addons_loops::{ReconcileCause, ReconcileMessage, ReconcileOutcome};
 use addons_operation::text::shell_word;
 use addons_operation::{OperationError, Plan, name_of};
 use common::api::installation::AddonInstallation;
@@ -16,6 +16,7 @@ pub fn describe_message(message: ReconcileMessage<'_>) -> String {
         ReconcileMessage::Failed(name, error) => describe_condition(name, error),
         ReconcileMessage::Elsewhere(record, error) => describe_elsewhere(record, error),
         ReconcileMessage::Executed(plan, report) => event_note(plan, report),
+        ReconcileMessage::Cause(cause) => format!("cause: {}", describe_cause(cause)),
         ReconcileMessage::WaitsForRelease(name) => core::describe_waiting_release(name),
     }
 }
@@ -64,6 +65,51 @@ fn event_note(executed: &Plan, report: &Report) -> String {
         .map(|one| plan::describe_report(one, choices, report, true))
         .collect();
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+/// Describes who or what caused an installation to be reconciled, for the log of a loop and for Events.
+pub fn describe_cause(cause: &ReconcileCause) -> String {
+    match cause {
+        ReconcileCause::Command => "it was asked for".to_owned(),
+        ReconcileCause::Start { .. } => "the reconciler began to lead".to_owned(),
+        ReconcileCause::Interval => "the interval has passed".to_owned(),
+        ReconcileCause::Retry => "it is tried again".to_owned(),
+        ReconcileCause::Record { writer: None } => "its record changed".to_owned(),
+        ReconcileCause::Record {
+            writer: Some(writer),
+        } => format!("{writer} changed its record"),
+        ReconcileCause::Deletion { since, is_released } => {
+            let since = since.map(|at| format!(" since {at:.0}"));
+            let released = match is_released {
+                true => ", released as a core add-on",
+                false => "",
+            };
+            let since = since.unwrap_or_default();
+            format!("its record is being deleted{since}{released}")
+        }
+        ReconcileCause::Status => "another client wrote the status of its record".to_owned(),
+        ReconcileCause::Catalogue { name: Some(name) } => format!("catalogue {name} changed"),
+        ReconcileCause::Catalogue { name: None } => "catalogues may have changed".to_owned(),
+        ReconcileCause::Object {
+            kind,
+            namespace,
+            name,
+            is_deleted,
+        } => {
+            let slash = if namespace.is_empty() { "" } else { "/" };
+            let what = if *is_deleted { "deleted" } else { "edited" };
+            format!("{namespace}{slash}{kind} {name} was {what}")
+        }
+        ReconcileCause::Objects { kind } => {
+            format!("changes of its objects of kind {kind} may have been missed")
+        }
+        ReconcileCause::Kubeconfig {
+            secret: Some(secret),
+        } => format!("Secret {secret} with the kubeconfig changed"),
+        ReconcileCause::Kubeconfig { secret: None } => {
+            "Secrets with kubeconfigs may have changed".to_owned()
+        }
+    }
 }
 
 /// Describes an outcome for the log of a loop. `None` if nothing happened.

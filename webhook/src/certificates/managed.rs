@@ -73,7 +73,9 @@ impl CertificateManager {
     /// Makes a pass on every change of a configuration, and by the clock. The wall clock decides what is due, because timers stand still
     /// while a machine sleeps.
     pub async fn keep(mut self, state: &WebhookState) {
-        let mut changes = self.objects.watch_configurations();
+        let mut changes = self
+            .objects
+            .watch_configurations(&state.metrics.watch_failures);
         let interval = self.lifetimes.interval();
         let mut pause = PAUSE;
         loop {

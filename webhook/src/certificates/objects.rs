@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use addons_telemetry::metrics::WatchFailures;
 use certs::inject::{CONFIGURATION, InjectedConfiguration};
 use certs::shared::{SecretData, SharedAuthorities};
 use jiff::Timestamp;
@@ -141,16 +142,18 @@ impl CertificateObjects {
     }
 
     /// Watches the configurations in the background, for as long as the receiver exists.
-    pub fn watch_configurations(&self) -> ConfigurationChanges {
+    pub fn watch_configurations(&self, failures: &WatchFailures) -> ConfigurationChanges {
         let (sender, changes) = channel(1);
         let mutating = follow_configuration::<MutatingWebhookConfiguration>(
             self.client.clone(),
             "mutatingwebhookconfigurations",
+            failures.clone(),
             sender.clone(),
         );
         let validating = follow_configuration::<ValidatingWebhookConfiguration>(
             self.client.clone(),
             "validatingwebhookconfigurations",
+            failures.clone(),
             sender,
         );
         tokio::spawn(async { tokio::join!(mutating, validating) });
@@ -197,6 +200,7 @@ fn to_write_outcome<T>(result: kube::Result<T>) -> kube::Result<WriteOutcome> {
 async fn follow_configuration<K>(
     client: Client,
     resource: &'static str,
+    failures: WatchFailures,
     sender: Sender<FollowedEvent<()>>,
 ) where
     K: Resource<DynamicType = ()> + Clone + Debug,
@@ -210,6 +214,7 @@ async fn follow_configuration<K>(
         max_weight: 0,
         to_message: |event| event,
         max_silence: QUIET,
+        failures,
         sender,
     };
     follower.run().await;

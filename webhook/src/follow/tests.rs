@@ -64,6 +64,7 @@ fn follow(
         max_weight: 3,
         to_message: CacheChange::Installation,
         max_silence: quiet,
+        failures: WatchFailures::default(),
         sender,
     };
     tokio::spawn(follower.run());

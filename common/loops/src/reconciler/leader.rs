@@ -16,6 +16,7 @@ use common::api::names::InstallationName;
 use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
 use reading::Reading;
+pub(super) use signals::FailedWatch;
 use signals::{ObjectGroupKind, Signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OnceCell, watch};
@@ -24,15 +25,21 @@ use tokio::time::Instant;
 use super::is_busy;
 use super::remotes::Remotes;
 use super::under_way::WorkUnderWay;
+use crate::cause::ReconcileCause;
+use crate::core_set::CoreSetReport;
 use crate::fights::{Fights, GUARD_TRUCE, TRUCE, record_contested};
 use crate::installation::{
     ReconcileOptions, ReconcileOutcome, ReconcileReport, ReconciledInstallation,
 };
-use crate::queue::{Queue, ReconcileEnd, ReconcileReason};
+use crate::metrics::CountedState;
+use crate::queue::{Queue, ReconcileEnd};
 use crate::remote::GroupedInstallation;
 use crate::slots::{Lane, work_and_notify};
 use crate::tracked::TrackedInstallation;
 use crate::{distribution, installation, remote};
+
+/// How often the failures of one watch are reported.
+const WATCH_NEWS: Duration = Duration::from_secs(60);
 
 /// The state of a leader.
 pub(super) struct LeaderState {
@@ -49,6 +56,8 @@ pub(super) struct LeaderState {
     interval: Duration,
     pub(super) queue: Queue,
     tracked: BTreeMap<InstallationName, TrackedInstallation>,
+    /// Whether `tracked` has changed since it was counted.
+    is_uncounted: bool,
     fights: Fights,
     /// The namespaces that stand for this cluster. Records of other namespaces belong to other clusters.
     local_namespaces: BTreeSet<String>,
@@ -72,6 +81,10 @@ pub(super) struct LeaderState {
     pub(super) reports: UnboundedReceiver<ReconcileReport>,
     /// Reports about distributed catalogues.
     pub(super) distributed: UnboundedReceiver<distribution::DistributionResult>,
+    /// Reports about core sets.
+    pub(super) core_reports: UnboundedReceiver<Result<CoreSetReport, OperationError>>,
+    /// When each failing watch was last reported, by what it watches.
+    watch_failures: BTreeMap<String, Instant>,
     /// When the records are read again: at once if changes may have been missed, and at the interval, because a namespace may have come
     /// to stand for a cluster.
     stale: Option<Instant>,
@@ -104,6 +117,7 @@ impl LeaderState {
             interval,
             queue: Queue::new(interval),
             tracked: BTreeMap::new(),
+            is_uncounted: true,
             fights: Fights::default(),
             local_namespaces: BTreeSet::new(),
             remotes: Remotes::default(),
@@ -119,12 +133,33 @@ impl LeaderState {
             report_sender,
             reports,
             distributed: unbounded_channel().1,
+            core_reports: unbounded_channel().1,
+            watch_failures: BTreeMap::new(),
             stale: None,
             is_missed: false,
             reading: FuturesUnordered::new(),
             contests: FuturesUnordered::new(),
             spread: RandomState::new(),
         }
+    }
+
+    /// Returns what the metrics count of each installation, if that may have changed since the last call.
+    pub(super) fn take_uncounted(&mut self) -> Option<impl Iterator<Item = &CountedState>> {
+        let is_uncounted = std::mem::take(&mut self.is_uncounted);
+        is_uncounted.then(|| self.tracked.values().map(|tracked| &tracked.counted))
+    }
+
+    /// Returns whether the failure of a watch is news: of a watch that fails again and again, one in a minute is.
+    pub(super) fn is_watch_news(&mut self, what: &str) -> bool {
+        let now = Instant::now();
+        let is_news = self
+            .watch_failures
+            .get(what)
+            .is_none_or(|last| now.duration_since(*last) >= WATCH_NEWS);
+        if is_news {
+            self.watch_failures.insert(what.to_owned(), now);
+        }
+        is_news
     }
 
     /// Returns clones for a future that outlives the borrow of this state.
@@ -183,6 +218,7 @@ impl LeaderState {
             }
         }
         self.tracked.insert(name, tracked);
+        self.is_uncounted = true;
     }
 
     /// Begins what is due, as long as there is room.
@@ -192,16 +228,16 @@ impl LeaderState {
             let Some(name) = self.queue.next_due(now, self.room()) else {
                 return;
             };
-            let is_urgent = self.queue.begin(&name);
+            let cause = self.queue.begin(&name);
             // Installations that are due at the interval share what is read of catalogues and sources.
             if now.duration_since(self.read) > self.interval.mul_f64(0.8) {
                 self.refresh_context(now);
             }
             let how = how.clone();
             if self.local_namespaces.contains(&name.namespace) {
-                self.begin_in_this_cluster(name, is_urgent, how, interruption);
+                self.begin_in_this_cluster(name, cause, how, interruption);
             } else {
-                self.begin_in_other_cluster(name, is_urgent, how, interruption.clone());
+                self.begin_in_other_cluster(name, cause, how, interruption.clone());
             }
         }
     }
@@ -210,11 +246,12 @@ impl LeaderState {
     fn begin_in_this_cluster(
         &mut self,
         name: InstallationName,
-        is_urgent: bool,
-        how: ReconcileOptions,
+        cause: ReconcileCause,
+        mut how: ReconcileOptions,
         interruption: &Interruption,
     ) {
-        let lane = self.lane(&name, is_urgent);
+        let lane = self.lane(&name, cause.is_urgent());
+        how.cause = cause;
         let part = self.under_way.begin(&name, lane, interruption);
         let (ctx, outbox) = (Arc::clone(&self.ctx), self.report_sender.clone());
         self.running.push(Box::pin(async move {
@@ -229,7 +266,7 @@ impl LeaderState {
     fn begin_in_other_cluster(
         &mut self,
         name: InstallationName,
-        is_urgent: bool,
+        cause: ReconcileCause,
         mut how: ReconcileOptions,
         interruption: Interruption,
     ) {
@@ -240,11 +277,16 @@ impl LeaderState {
         let namespace = name.namespace.clone();
         let by = now + self.interval / 4;
         let mut together = self.queue.begin_together(&namespace, now, by);
-        together.push((name, is_urgent));
-        let all = together.into_iter().map(|(name, is_urgent)| {
-            let lane = self.lane(&name, is_urgent);
+        together.push((name, cause));
+        let all = together.into_iter().map(|(name, cause)| {
+            let lane = self.lane(&name, cause.is_urgent());
             let part = self.under_way.begin(&name, lane, &interruption);
-            GroupedInstallation { name, lane, part }
+            GroupedInstallation {
+                name,
+                cause,
+                lane,
+                part,
+            }
         });
         let all: Vec<GroupedInstallation> = all.collect();
         how.only_due = !self
@@ -278,6 +320,7 @@ impl LeaderState {
         self.under_way.end(&done.name);
         let namespace = &done.name.namespace;
         let is_here = self.local_namespaces.contains(namespace);
+        self.is_uncounted = true;
         if !is_here {
             self.record_response(&done);
         }
@@ -325,10 +368,9 @@ impl LeaderState {
             return;
         };
         let before = self.tracked.remove(&done.name).unwrap_or_default();
-        let (after, has_drifted) = before.after_reconcile(&record);
-        if has_drifted {
-            self.queue
-                .schedule(&done.name, now, ReconcileReason::Damaged);
+        let (after, drift) = before.after_reconcile(&record);
+        if let Some(cause) = drift {
+            self.queue.schedule(&done.name, now, cause);
         }
         self.queue.end(&done.name, ended, now, spread);
         self.track(done.name, after);

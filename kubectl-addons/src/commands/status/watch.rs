@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use addons_engine::Cluster;
-use addons_engine::changes::{self, ObservedChange};
+use addons_engine::changes::{self, ObservedChange, WatchReport};
 use addons_operation::health;
 use addons_operation::name_of;
 use anyhow::Result;
@@ -85,9 +85,11 @@ async fn follow_changes(
             sleep(PAUSE).await;
         }
     };
-    let see = |change: ObservedChange| match change {
-        ObservedChange::One(one) if !owners.borrow().contains(&one.owner) => {}
-        ObservedChange::One(_) | ObservedChange::All => due.notify_one(),
+    let see = |report: WatchReport| match report {
+        Ok(ObservedChange::One(one)) if !owners.borrow().contains(&one.owner) => {}
+        Ok(ObservedChange::One(_) | ObservedChange::All) => due.notify_one(),
+        // It is tried again.
+        Err(_) => {}
     };
     // Poll both together: requests of a watch that is not polled would keep those of a read waiting, because they share one limit.
     tokio::select! {
@@ -102,12 +104,18 @@ async fn watch_objects(
     namespace: Option<&str>,
     mut kinds: UnboundedReceiver<(String, String)>,
     due: &Notify,
-    see: &impl Fn(ObservedChange),
+    see: &impl Fn(WatchReport),
 ) -> Infallible {
     let mut watched = BTreeSet::new();
     let mut watches = FuturesUnordered::new();
-    watches
-        .push(changes::watch_installations(cluster, namespace, |_| due.notify_one()).boxed_local());
+    watches.push(
+        changes::watch_installations(cluster, namespace, |report| {
+            if report.is_ok() {
+                due.notify_one();
+            }
+        })
+        .boxed_local(),
+    );
     loop {
         tokio::select! {
             Some((group, kind)) = kinds.recv() => {

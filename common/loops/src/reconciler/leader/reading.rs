@@ -8,7 +8,7 @@ use addons_operation::{OperationError, Records, name_of};
 use tokio::time::Instant;
 
 use super::LeaderState;
-use crate::queue::ReconcileReason;
+use crate::cause::ReconcileCause;
 use crate::tracked::{TrackedInstallation, is_due};
 
 /// The pause after a failed read.
@@ -78,6 +78,7 @@ impl LeaderState {
         };
         let names: BTreeSet<_> = records.all.iter().map(name_of).collect();
         self.tracked.retain(|name, _| names.contains(name));
+        self.is_uncounted = true;
         for namespace in self.remotes.forget_others(&names) {
             self.ctx.forget_cluster(&namespace, None);
         }
@@ -94,12 +95,9 @@ impl LeaderState {
                 continue;
             }
             // Most of the many records that a new leader reads are only checked.
-            let why = if is_due(record) {
-                ReconcileReason::Changed
-            } else {
-                ReconcileReason::Asked
-            };
-            self.queue.schedule(&name, now, why);
+            let is_due = is_due(record);
+            self.queue
+                .schedule(&name, now, ReconcileCause::Start { is_due });
             if !self.queue.is_running(&name) {
                 self.track(name, TrackedInstallation::from_record(record));
             }

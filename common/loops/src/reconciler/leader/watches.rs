@@ -9,10 +9,11 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 
-use super::signals::{ObjectGroupKind, Signal};
+use super::signals::{ObjectGroupKind, Signal, watch_signal};
 use super::{LeaderState, send_signal};
 use crate::distribution::{self, Distribution};
 use crate::installation::ReconcileOptions;
+use crate::metrics::OBJECTS;
 use crate::{core_set, duplicates, sync};
 
 impl LeaderState {
@@ -30,21 +31,29 @@ impl LeaderState {
         let catalogues = self.catalogue_contexts.subscribe();
         let sync = sync::run(catalogues, self.interval);
         self.watches.push(Box::pin(sync));
-        let core = core_set::run(self.core_contexts.subscribe(), how.clone());
+        let (reporter, reports) = unbounded_channel();
+        self.core_reports = reports;
+        let core = core_set::run(self.core_contexts.subscribe(), how.clone(), reporter);
         self.watches.push(Box::pin(core));
         let (ctx, outbox) = self.future_handles();
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
                 let system = &ctx.settings().system_namespace;
-                changes::watch_core_lists(home, system, |_| send_signal(&outbox, Signal::Core))
-                    .await;
+                changes::watch_core_lists(home, system, |report| {
+                    let what = "ConfigMaps of core sets";
+                    let signal = watch_signal("configmaps", what, report, |_| Signal::Core);
+                    send_signal(&outbox, signal);
+                })
+                .await;
             }
         }));
         let (ctx, outbox) = self.future_handles();
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
-                changes::watch_installations(home, None, |change| {
-                    send_signal(&outbox, Signal::Records(change))
+                changes::watch_installations(home, None, |report| {
+                    let resource = "addoninstallations";
+                    let signal = watch_signal(resource, resource, report, Signal::Records);
+                    send_signal(&outbox, signal);
                 })
                 .await;
             }
@@ -53,8 +62,10 @@ impl LeaderState {
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
                 let system = &ctx.settings().system_namespace;
-                changes::watch_catalogues(home, system, |_| {
-                    send_signal(&outbox, Signal::Catalogues)
+                changes::watch_catalogues(home, system, |report| {
+                    let resource = "addoncatalogues";
+                    let signal = watch_signal(resource, resource, report, Signal::Catalogues);
+                    send_signal(&outbox, signal);
                 })
                 .await;
             }
@@ -90,7 +101,11 @@ impl LeaderState {
             if let Ok(watcher) = watcher.get_or_try_init(connect).await
                 && let Ok(cluster) = watcher.cluster().await
             {
-                let see = |change| send_signal(&outbox, Signal::Objects(kind.clone(), change));
+                let what = format!("objects of kind {}", kind.1);
+                let see = |report| {
+                    let to_signal = |change| Signal::Objects(kind.clone(), change);
+                    send_signal(&outbox, watch_signal(OBJECTS, &what, report, to_signal));
+                };
                 changes::watch_owned(cluster, &kind.0, &kind.1, see).await;
             }
         }));
@@ -102,7 +117,10 @@ impl LeaderState {
         self.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
                 let namespace = ctx.settings().namespace.as_deref();
-                let see = |change| send_signal(&outbox, Signal::Secrets(change));
+                let see = |report| {
+                    let signal = watch_signal("secrets", "Secrets", report, Signal::Secrets);
+                    send_signal(&outbox, signal);
+                };
                 changes::watch_secrets(home, namespace, see).await;
             }
         }));
