@@ -4,6 +4,7 @@ mod architecture;
 mod cli;
 mod generated;
 mod goldens;
+mod monitoring;
 mod pages;
 mod properties;
 mod proposal;

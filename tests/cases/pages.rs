@@ -129,6 +129,14 @@ fn none(wrong: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// The anchors of a page.
+///
+/// # Errors
+/// The page cannot be read.
+pub(crate) fn anchors_of(name: &str) -> Result<BTreeSet<String>> {
+    Ok(Page::read(Path::new(ROOT).join(name))?.anchors())
+}
+
 #[test]
 fn pages_are_narrow_and_the_readme_is_short() -> Result<()> {
     let mut wrong = Vec::new();

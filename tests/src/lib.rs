@@ -15,6 +15,7 @@ pub mod generated;
 pub mod guard;
 pub mod kubelet;
 pub mod lifecycle;
+pub mod monitoring;
 pub mod objects;
 pub mod plugin;
 pub mod proxy;

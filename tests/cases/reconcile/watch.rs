@@ -6,7 +6,7 @@ use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 /// Until an object has this key.
@@ -98,6 +98,39 @@ async fn the_loop_does_what_records_ask_for() -> Result<()> {
         .await?
         .stdout;
     ensure!(events.contains("\"Reconciled\""), "{events}");
+    ensure!(events.contains("; cause: its record changed"), "{events}");
+    has_logged(&stage, &process.said())
+}
+
+/// Each line of the log is JSON with time and level, and each change has a line of its own with its cause.
+fn has_logged(stage: &Stage, log: &str) -> Result<()> {
+    let lines: Vec<Value> = log
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()
+        .with_context(|| log.to_owned())?;
+    for line in &lines {
+        let is_complete = ["timestamp", "level", "message"]
+            .iter()
+            .all(|field| line[field].is_string());
+        ensure!(is_complete, "{line}");
+    }
+    let namespace = &stage.namespace;
+    let installation = format!("{namespace}/set");
+    for cause in [
+        "its record changed".to_owned(),
+        format!("{namespace}/ConfigMap one was edited"),
+        format!("{namespace}/Deployment web was deleted"),
+        "the interval has passed".to_owned(),
+    ] {
+        let mut all = lines.iter();
+        let is_there = all.any(|line| {
+            line["installation"] == installation.as_str()
+                && line["outcome"] == "changed"
+                && line["cause"] == cause.as_str()
+        });
+        ensure!(is_there, "no line with the cause {cause}: {log}");
+    }
     Ok(())
 }
 
@@ -140,7 +173,8 @@ async fn an_idle_loop_writes_nothing_but_its_lease() -> Result<()> {
         let metrics = asked.text().await?;
         let lines = [
             "addons_reconciler_leader 1\n",
-            "addons_reconciler_installations 2\n",
+            "addons_reconciler_installations{phase=\"Ready\",core=\"false\"} 2\n",
+            "addons_reconciler_conditions{condition=\"Stalled\",core=\"false\"} 0\n",
         ];
         let is_there = lines.iter().all(|line| metrics.contains(line));
         Ok(is_there.then_some(()).ok_or(metrics))

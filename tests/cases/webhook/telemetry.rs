@@ -1,6 +1,7 @@
 //! What the webhook and the API server tell about verdicts, and what the webhook keeps to itself.
 
 use addons_tests::control_plane::{ControlPlane, definitions};
+use addons_tests::monitoring::{PAGE, ensure_listed};
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{catalogue, create, installation, version};
 use addons_tests::until::until;
@@ -23,15 +24,20 @@ async fn rules_uids_and_traces_are_told_and_no_content() -> Result<()> {
     let mut webhook = Webhook::start(&cluster, &[]).await?;
     content(&cluster, &admin).await?;
     traced(&webhook).await?;
+    deleted(&admin, &webhook).await?;
     let url = format!("{}/metrics", webhook.health_url());
     let metrics = reqwest::get(url).await?.text().await?;
     for line in [
         "addons_webhook_denials_total{rule=\"unknown-addon\"} ",
         "addons_webhook_break_glass_total{rule=\"core-deletion\"} 1",
+        "addons_webhook_break_glass_last_timestamp_seconds 1",
+        "addons_webhook_watch_failures_total{resource=\"addoninstallations\"} 0",
+        "addons_webhook_build_info{version=\"",
         "addons_webhook_review_duration_seconds_bucket{le=\"0.000025\",path=\"/validate\"} ",
     ] {
         ensure!(metrics.contains(line), "{line} in {metrics}");
     }
+    ensure_listed("addons_webhook_", &metrics)?;
     let log = webhook.log();
     ensure!(!metrics.contains(CANARY), "{metrics}");
     ensure!(!log.contains(CANARY), "{log}");
@@ -62,7 +68,7 @@ async fn rules_uids_and_traces_are_told_and_no_content() -> Result<()> {
             lines.any(|line| line.starts_with(&metric) && line.contains(labels)),
             "{metric} {labels}"
         );
-        let page = include_str!("../../../webhook/README.md");
+        let page = std::fs::read_to_string(PAGE)?;
         ensure!(page.contains(&metric), "{metric} is not on the page");
     }
     webhook.stop(&cluster).await
@@ -110,6 +116,30 @@ async fn content(cluster: &ControlPlane, admin: &Plugin) -> Result<()> {
     ];
     let lifted = glass.kubectl(&delete).await?.done()?;
     ensure!(lifted.stderr.contains("break-glass"), "{lifted:?}");
+    Ok(())
+}
+
+/// A deletion is allowed, and the log says who deleted what.
+async fn deleted(admin: &Plugin, webhook: &Webhook) -> Result<()> {
+    let delete = ["delete", "addoninstallation", "-n", SYSTEM_NAMESPACE];
+    let dry = [&delete[..], &["first", "--dry-run=server"]].concat();
+    admin.kubectl(&dry).await?.done()?;
+    // Of a collection, the objects alone name what is deleted.
+    let all = "/apis/kubectl-addons.dev/v1alpha1/namespaces/kubectl-addons/addoninstallations?labelSelector=note";
+    admin.kubectl(&["delete", "--raw", all]).await?.done()?;
+    let log = webhook.log();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?;
+    let mut found = lines.iter().filter(|line| {
+        line["operation"] == "DELETE" && line["name"] == "first" && line["allowed"] == true
+    });
+    for is_dry_run in [true, false] {
+        let line = found.next().with_context(|| log.clone())?;
+        let user = line["user"].as_str().unwrap_or_default();
+        ensure!(line["dry_run"] == is_dry_run && !user.is_empty(), "{line}");
+    }
     Ok(())
 }
 
