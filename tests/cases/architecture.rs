@@ -4,6 +4,7 @@ mod advice;
 mod closed_sets;
 mod entrance;
 mod files;
+mod fixes;
 mod graph;
 mod modules;
 mod promises;

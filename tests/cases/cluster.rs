@@ -2,6 +2,7 @@
 
 mod adopt;
 mod airgap;
+mod backups;
 mod browser;
 mod bypass;
 mod catalogue;

@@ -1,7 +1,7 @@
 //! `doctor`: what is broken is found, and the command that it names mends it.
 
 use addons_tests::plugin::Output;
-use addons_tests::scene::{catalogue, create, version};
+use addons_tests::scene::{catalogue, create, installation, version};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
@@ -42,6 +42,21 @@ async fn what_is_broken_is_found_and_mended() -> Result<()> {
     create(&world.admin, &object, &[]).await?.done()?;
     let install = ["install", "web", "--yes"];
     world.admin.run(&install).await?.done()?;
+    // Nothing is to be done about it, and its namespace stands for the cluster.
+    for command in [
+        "create namespace lost",
+        "label namespace lost kubectl-addons.dev/cluster=local",
+    ] {
+        let args: Vec<&str> = command.split(' ').chain(CORE).collect();
+        world.admin.kubectl(&args).await?.done()?;
+    }
+    let spec = json!({"addonRef": {"name": "web"}, "targetNamespace": "lost", "suspend": true});
+    let record = installation("web", "lost", spec);
+    until("the namespace stands for the cluster", async || {
+        let said = create(&world.admin, &record, &[]).await?;
+        Ok((said.code == 0).then_some(()).ok_or(said.stderr))
+    })
+    .await?;
     for broken in ROWS {
         row(&world, broken)
             .await
@@ -166,6 +181,29 @@ const ROWS: &[Broken] = &[
         fix: "kubectl addons init --webhook",
     },
     Broken {
+        by: &[
+            "patch validatingwebhookconfiguration kubectl-addons --type=json -p=[{\"op\":\"replace\",\"path\":\"/webhooks/0/failurePolicy\",\"value\":\"Ignore\"}]",
+        ],
+        found: ("error", "ValidatingWebhookConfiguration kubectl-addons"),
+        fix: "kubectl addons init --webhook",
+    },
+    Broken {
+        by: &[
+            "patch role addons-webhook -n kubectl-addons --type=json -p=[{\"op\":\"remove\",\"path\":\"/rules/0\"}]",
+        ],
+        found: ("error", "installation kubectl-addons/addons-webhook"),
+        fix: concat!(
+            "kubectl addons upgrade addons-webhook@",
+            env!("CARGO_PKG_VERSION"),
+            " -n kubectl-addons --repair"
+        ),
+    },
+    Broken {
+        by: &["label namespace lost kubectl-addons.dev/cluster-"],
+        found: ("error", "installation lost/web"),
+        fix: "kubectl label namespace lost kubectl-addons.dev/cluster=local",
+    },
+    Broken {
         by: &["scale deployment addons-webhook --replicas=0 -n kubectl-addons"],
         found: ("error", "kubectl-addons/Service addons-webhook"),
         fix: "kubectl addons init --webhook",
@@ -267,6 +305,15 @@ async fn readers(world: &World, tally: &mut Tally) -> Result<()> {
     let said = world.admin.run(&["doctor"]).await?.done()?;
     let is_told = said.stdout.contains("pod has not renewed it");
     ensure!(is_told, "{}", said.stdout);
+    let (_, commands) = said
+        .stdout
+        .split_once("if it is removed for good: ")
+        .context("no fix")?;
+    for command in commands.lines().next().unwrap_or_default().split(" && ") {
+        run(world, command.trim_end()).await?;
+    }
+    let problems = problems(world).await?;
+    ensure!(problems.is_empty(), "{problems:?}");
     tally.ran();
     Ok(())
 }

@@ -100,7 +100,7 @@ pub fn fix_command(problem: &DoctorProblem) -> String {
             ..
         } => orphans_command(installation.as_ref(), owner),
         DoctorProblem::Duplicate { .. } => "kubectl addons catalogue view".to_owned(),
-        DoctorProblem::StaleLease { .. } => format!(
+        DoctorProblem::NoLeader { .. } => format!(
             "start the reconciler; if it is removed for good: kubectl addons reconcile --retire && \
              kubectl delete lease addons-reconciler -n {SYSTEM_NAMESPACE}"
         ),

@@ -36,7 +36,7 @@ struct Module<'a> {
 }
 
 /// The names of all tests, as cargo prints them; unit tests begin with their crate.
-fn tests() -> Result<BTreeSet<String>> {
+pub(super) fn tests() -> Result<BTreeSet<String>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut tests = BTreeSet::new();
     let cases = root.join("cases");

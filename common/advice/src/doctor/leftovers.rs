@@ -11,15 +11,20 @@ use common::api::installation::core_guard::is_released;
 use common::api::installation::{self, AddonInstallation, ClusterIdentity};
 use common::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
 use common::pin;
+use jiff::Timestamp;
 
 /// Maximum number of objects that are named one by one.
 const MAX_NAMED: usize = 3;
+/// How many seconds after a Lease was given back another process may still be about to take it.
+const HANDOVER: i64 = 15;
 
 pub(super) fn find_leftovers(facts: &DoctorFacts, found: &mut Vec<DoctorProblem>) {
     let lease = take_fact(&facts.lease, "the Lease of the reconciler", found);
     let lease = lease.and_then(Option::as_ref);
     let is_alive = lease.is_some_and(|lease| lease.is_fresh(facts.now));
-    found.extend(lease.filter(|_| !is_alive).and_then(stale_lease_problem));
+    let records = facts.records.as_deref().unwrap_or_default();
+    let lost = lease.filter(|_| !is_alive);
+    found.extend(lost.and_then(|lease| leader_problem(lease, records, facts.now)));
     let namespaces = take_fact(&facts.namespaces, "the namespaces", found);
     let cluster = take_fact(&facts.cluster, "the identity of the cluster", found);
     let Some(records) = take_fact(&facts.records, "the installations", found) else {
@@ -218,9 +223,31 @@ fn find_unmarked(
     problems.map(problem).collect()
 }
 
-fn stale_lease_problem(lease: &Lease) -> Option<DoctorProblem> {
-    (!lease.holder.is_empty()).then(|| DoctorProblem::StaleLease {
-        holder: lease.holder.clone(),
+/// Returns the problem of a Lease that no one holds. A Lease that was given back is none if nothing relies on a reconciler, or if another
+/// process may be about to take it.
+fn leader_problem(
+    lease: &Lease,
+    records: &[AddonInstallation],
+    now: Timestamp,
+) -> Option<DoctorProblem> {
+    let has = |record: &AddonInstallation, finalizer: &str| {
+        let mut finalizers = record.metadata.finalizers.iter().flatten();
+        finalizers.any(|one| one == finalizer)
+    };
+    let relies = |record: &&AddonInstallation| {
+        let is_held = [FINALIZER_UNINSTALL, FINALIZER_CORE_GUARD];
+        is_held.iter().any(|finalizer| has(record, finalizer))
+    };
+    let relying = records.iter().filter(relies).count();
+    let holder = Some(lease.holder.clone()).filter(|holder| !holder.is_empty());
+    let age = lease.renewed.map(|at| now.duration_since(at).as_secs());
+    let is_handed_over = age.is_some_and(|age| age < HANDOVER);
+    (holder.is_some() || relying > 0 && !is_handed_over).then(|| DoctorProblem::NoLeader {
+        holder,
+        relying,
+        holds_core: records
+            .iter()
+            .any(|record| has(record, FINALIZER_CORE_GUARD)),
     })
 }
 

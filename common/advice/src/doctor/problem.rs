@@ -241,11 +241,15 @@ pub enum DoctorProblem {
         /// The message of its condition.
         message: String,
     },
-    /// A reconciler stopped without giving its Lease back.
-    #[error("{holder} has not renewed it")]
-    StaleLease {
-        /// The process that held it.
-        holder: String,
+    /// No reconciler leads, although one did.
+    #[error("{}{}", describe_holder(holder.as_deref()), describe_relying(*relying))]
+    NoLeader {
+        /// The process that stopped without giving its Lease back.
+        holder: Option<String>,
+        /// The number of installations that a reconciler manages.
+        relying: usize,
+        /// Whether core add-ons of a core set are among them.
+        holds_core: bool,
     },
     /// A namespace with core add-ons or their objects lacks the label that guards its deletion.
     #[error(
@@ -275,6 +279,21 @@ pub enum DoctorProblem {
     },
 }
 
+fn describe_holder(holder: Option<&str>) -> String {
+    match holder {
+        Some(holder) => format!("{holder} has not renewed it"),
+        None => "no reconciler holds it".to_owned(),
+    }
+}
+
+fn describe_relying(relying: usize) -> String {
+    match relying {
+        0 => String::new(),
+        1 => "; 1 installation relies on a reconciler".to_owned(),
+        more => format!("; {more} installations rely on a reconciler"),
+    }
+}
+
 impl DoctorProblem {
     /// Returns the severity. What the user did not ask for, and what the caller may not read, is not an error.
     #[must_use]
@@ -298,7 +317,9 @@ impl DoctorProblem {
             | Self::Orphans { .. }
             | Self::HeldByRelease { .. }
             | Self::Duplicate { .. }
-            | Self::StaleLease { .. } => Severity::Warning,
+            | Self::NoLeader {
+                holds_core: false, ..
+            } => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -347,7 +368,7 @@ impl DoctorProblem {
                 None => format!("owner {owner}"),
             },
             Self::Duplicate { catalogue, .. } => format!("catalogue {catalogue}"),
-            Self::StaleLease { .. } => "Lease addons-reconciler".to_owned(),
+            Self::NoLeader { .. } => "Lease addons-reconciler".to_owned(),
             Self::Unmarked { namespace, .. }
             | Self::AmbiguousCluster { namespace, .. }
             | Self::NoKubeconfig { namespace, .. } => format!("Namespace {namespace}"),

@@ -289,6 +289,50 @@ fn records_are_judged_by_what_they_wait_for() {
     }
 }
 
+/// Without a leader, a warning says so; an error, if core add-ons of a core set rely on one.
+#[test]
+fn a_reconciler_that_no_longer_leads_is_missed() {
+    let second = |second| Timestamp::from_second(second).expect("a time");
+    let managed = |finalizers: &[&str]| {
+        let status = json!({"phase": "Ready", "installed": {"version": "1.0.0"}});
+        record(json!({}), json!({ "finalizers": finalizers }), status)
+    };
+    let held = managed(&["kubectl-addons.dev/uninstall"]);
+    let core = managed(&["kubectl-addons.dev/core-guard"]);
+    for (holder, renewed, record, expected) in [
+        ("pod", 990, &core, None),
+        ("pod", 900, &managed(&[]), Some("warning Lease addons-reconciler: pod has not renewed it")),
+        (
+            "pod",
+            900,
+            &core,
+            Some("error Lease addons-reconciler: pod has not renewed it; 1 installation relies on a reconciler"),
+        ),
+        (
+            "",
+            900,
+            &held,
+            Some("warning Lease addons-reconciler: no reconciler holds it; 1 installation relies on a reconciler"),
+        ),
+        ("", 990, &held, None),
+        ("", 900, &managed(&[]), None),
+    ] {
+        let found = with(|facts| {
+            facts.now = second(1000);
+            facts.records = Ok(vec![record.clone()]);
+            facts.lease = Ok(Some(Lease {
+                holder: holder.to_owned(),
+                renewed: Some(second(renewed)),
+                seconds: if holder.is_empty() { 1 } else { 15 },
+            }));
+            let system = (facts.system.clone(), NamespaceState::default());
+            facts.namespaces = Ok(BTreeMap::from([system]));
+        });
+        let expected: Vec<&str> = expected.into_iter().collect();
+        assert_eq!(found, expected, "{holder} {renewed}");
+    }
+}
+
 /// Guards must be unchanged since they were installed. The objects of all installations must exist.
 #[test]
 fn installations_are_judged_by_their_live_objects() {
