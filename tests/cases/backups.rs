@@ -73,7 +73,11 @@ async fn filled(user: &Plugin) -> Result<()> {
             .done()
     };
     offer(&["1.0.0"]).await?;
-    let mut core = catalogue("platform", SYSTEM_NAMESPACE, json!([addon("dns", &["2.0.0"])]));
+    let mut core = catalogue(
+        "platform",
+        SYSTEM_NAMESPACE,
+        json!([addon("dns", &["2.0.0"])]),
+    );
     core["spec"]["class"] = json!("Core");
     let config_map = |name: &str, key: &str, text: &str| {
         json!({
@@ -83,7 +87,11 @@ async fn filled(user: &Plugin) -> Result<()> {
     };
     for object in [
         core,
-        config_map(CORE_ADDON_RULES, "rules.yaml", "- {name: all, when: \"true\", addons: [{name: dns}]}\n"),
+        config_map(
+            CORE_ADDON_RULES,
+            "rules.yaml",
+            "- {name: all, when: \"true\", addons: [{name: dns}]}\n",
+        ),
         config_map(CUSTOM_CORE_ADDONS, "addons.yaml", "[]"),
         json!({
             "apiVersion": "v1", "kind": "Secret", "stringData": {"values.yaml": "password: secret"},
@@ -150,14 +158,28 @@ async fn a_cluster_is_restored_in_another_one_as_the_page_says() -> Result<()> {
     for (args, is_there) in [
         (&["get", "addonpolicy", "ours"][..], true),
         (&["get", "namespace", "team-a"], true),
-        (&["get", "configmap", CORE_ADDON_RULES, "-n", SYSTEM_NAMESPACE], true),
-        (&["get", "secret", "addons-webhook-ca", "-n", SYSTEM_NAMESPACE], false),
+        (
+            &["get", "configmap", CORE_ADDON_RULES, "-n", SYSTEM_NAMESPACE],
+            true,
+        ),
+        (
+            &["get", "secret", "addons-webhook-ca", "-n", SYSTEM_NAMESPACE],
+            false,
+        ),
     ] {
         let found = restorer.kubectl(args).await?;
         ensure!((found.code == 0) == is_there, "{args:?}: {found:?}");
     }
     let dns = restorer
-        .kubectl(&["get", "addoninstallation", "dns", "-n", SYSTEM_NAMESPACE, "-o", "json"])
+        .kubectl(&[
+            "get",
+            "addoninstallation",
+            "dns",
+            "-n",
+            SYSTEM_NAMESPACE,
+            "-o",
+            "json",
+        ])
         .await?
         .done()?;
     ensure!(dns.stdout.contains("\"coreAddon\": true"), "{}", dns.stdout);

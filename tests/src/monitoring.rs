@@ -30,7 +30,9 @@ pub fn listed(prefix: &str) -> Result<Metrics> {
         };
         let name = name.trim_matches('`');
         if name.starts_with(prefix) {
-            let labels = labels.split(',').map(|label| label.trim().trim_matches('`'));
+            let labels = labels
+                .split(',')
+                .map(|label| label.trim().trim_matches('`'));
             let labels = labels.filter(|label| !label.is_empty());
             metrics.insert(name.to_owned(), labels.map(str::to_owned).collect());
         }
@@ -162,7 +164,8 @@ mod tests {
 
     #[test]
     fn what_is_asked_for() {
-        let expression = "max by (pod) (rate(a_seconds_bucket{path=\"/\",le!=\"1\"}[5m])) / time() + a_up";
+        let expression =
+            "max by (pod) (rate(a_seconds_bucket{path=\"/\",le!=\"1\"}[5m])) / time() + a_up";
         let expected = metrics(&[("a_seconds", &["path"]), ("a_up", &[])]);
         assert_eq!(asked(expression, &["a_"]), expected);
     }

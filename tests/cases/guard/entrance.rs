@@ -128,8 +128,9 @@ async fn mended(stage: &Stage, name: &str) -> Result<()> {
     let told = stage.run("doctor").await?.stdout;
     ensure!(told.contains(&fix), "{fix}: {told}");
     let line = format!("KUBE_EDITOR=\"sed -i '/^  values:/,/^[^ ]/{{/^ /d}}'\" {fix}");
-    let edited = stage.plugin.program(Path::new("sh"), &["-c", &line]);
-    edited.await?.done()?;
+    let args = ["-c", line.as_str()];
+    let edited = stage.plugin.program(Path::new("sh"), &args).await?;
+    edited.done()?;
     let told = stage.run("doctor").await?.stdout;
     ensure!(!told.contains(&fix), "{told}");
     Ok(())

@@ -301,18 +301,27 @@ fn a_reconciler_that_no_longer_leads_is_missed() {
     let core = managed(&["kubectl-addons.dev/core-guard"]);
     for (holder, renewed, record, expected) in [
         ("pod", 990, &core, None),
-        ("pod", 900, &managed(&[]), Some("warning Lease addons-reconciler: pod has not renewed it")),
+        (
+            "pod",
+            900,
+            &managed(&[]),
+            Some("warning Lease addons-reconciler: pod has not renewed it"),
+        ),
         (
             "pod",
             900,
             &core,
-            Some("error Lease addons-reconciler: pod has not renewed it; 1 installation relies on a reconciler"),
+            Some(
+                "error Lease addons-reconciler: pod has not renewed it; 1 installation relies on a reconciler",
+            ),
         ),
         (
             "",
             900,
             &held,
-            Some("warning Lease addons-reconciler: no reconciler holds it; 1 installation relies on a reconciler"),
+            Some(
+                "warning Lease addons-reconciler: no reconciler holds it; 1 installation relies on a reconciler",
+            ),
         ),
         ("", 990, &held, None),
         ("", 900, &managed(&[]), None),
