@@ -13,6 +13,7 @@ use std::time::Duration;
 use addons_distribution::DistributionError;
 use addons_distribution::push::PushedCopy;
 use addons_engine::EngineError;
+use addons_engine::changes::WatchFailure;
 use addons_operation::{Context, Interruption, OperationError};
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
@@ -62,8 +63,8 @@ pub enum LoopEvent<'a> {
     Distributed(&'a str, &'a [PushedCopy]),
     /// Catalogues could not be distributed. It is tried again.
     NotDistributed(&'a DistributionError),
-    /// Something could not be read or watched, as the text says. It is tried again.
-    Unread(&'a str),
+    /// Objects, which are named, cannot be watched. It is tried again.
+    Unwatched(&'a str, &'a WatchFailure),
     /// The records could not be read, or the Lease could not be written. It is tried again.
     Failed(&'a OperationError),
 }
@@ -220,18 +221,11 @@ impl Reconciler<'_> {
             what,
             failure,
         } = failed;
-        let consequence = match failure.is_forbidden {
-            true => ": their changes are seen at the interval",
-            false => {
-                self.metrics.watch_failures.count(resource);
-                ", trying again"
-            }
-        };
+        if !failure.is_forbidden {
+            self.metrics.watch_failures.count(resource);
+        }
         if leader.is_watch_news(what) {
-            let why = &failure.why;
-            tell(LoopEvent::Unread(&format!(
-                "{what} cannot be watched{consequence}: {why}"
-            )));
+            tell(LoopEvent::Unwatched(what, failure));
         }
     }
 

@@ -146,7 +146,9 @@ fn print_progress(told: LoopEvent<'_>) {
             .iter()
             .for_each(|one| output::note(&describe_pushed(target, one))),
         LoopEvent::NotDistributed(error) => output::warn(&output::describe_chain(error)),
-        LoopEvent::Unread(why) => output::warn(why),
+        LoopEvent::Unwatched(what, failure) => {
+            output::warn(&words::describe_unwatched(what, failure));
+        }
         LoopEvent::Failed(error) => output::warn(&output::describe_chain(error)),
     }
 }

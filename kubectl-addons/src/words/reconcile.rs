@@ -1,6 +1,7 @@
 //! Sentences about reconciled installations.
 
 use addons_engine::Report;
+use addons_engine::changes::WatchFailure;
 use addons_loops::{ReconcileCause, ReconcileMessage, ReconcileOutcome};
 use addons_operation::text::shell_word;
 use addons_operation::{OperationError, Plan, name_of};
@@ -110,6 +111,15 @@ pub fn describe_cause(cause: &ReconcileCause) -> String {
             "Secrets with kubeconfigs may have changed".to_owned()
         }
     }
+}
+
+/// Says that objects cannot be watched, and what follows.
+pub fn describe_unwatched(what: &str, failure: &WatchFailure) -> String {
+    let next = match failure.is_forbidden {
+        true => "changes are noticed at the interval only",
+        false => "trying again",
+    };
+    format!("{what} cannot be watched, {next}: {}", failure.why)
 }
 
 /// Describes an outcome for the log of a loop. `None` if nothing happened.
