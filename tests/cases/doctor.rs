@@ -184,7 +184,7 @@ const ROWS: &[Broken] = &[
         by: &[
             "patch validatingwebhookconfiguration kubectl-addons --type=json -p=[{\"op\":\"replace\",\"path\":\"/webhooks/0/failurePolicy\",\"value\":\"Ignore\"}]",
         ],
-        found: ("error", "ValidatingWebhookConfiguration kubectl-addons"),
+        found: ("warning", "ValidatingWebhookConfiguration kubectl-addons"),
         fix: "kubectl addons init --webhook",
     },
     Broken {
