@@ -93,18 +93,18 @@ async fn the_loop_does_what_records_ask_for() -> Result<()> {
         .await?;
     is(&stage, "one", "2").await?;
 
-    let events = stage
-        .kubectl(&["get", "events", "-o", "json"])
-        .await?
-        .stdout;
-    ensure!(events.contains("\"Reconciled\""), "{events}");
-    ensure!(events.contains("; cause: its record changed"), "{events}");
     // By now, no change comes before the watch that sees it.
     let edit = json!({"data": {"key": "by hand"}});
     stage.patch("configmap", "one", &edit).await?;
     is(&stage, "one", "2").await?;
     let edited = format!("{}/ConfigMap one was edited", stage.namespace);
     process.says(&edited).await?;
+    let events = stage
+        .kubectl(&["get", "events", "-o", "json"])
+        .await?
+        .stdout;
+    ensure!(events.contains("\"Reconciled\""), "{events}");
+    ensure!(events.contains("; cause: its record changed"), "{events}");
     has_logged(&stage, &process.said())
 }
 
