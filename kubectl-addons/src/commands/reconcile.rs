@@ -15,7 +15,7 @@ use common::api::names::InstallationName;
 
 use crate::cli::operation::ReconcileArgs;
 use crate::exit::{self, Exit};
-use crate::output::log::{self, LogLevel, LogLine};
+use crate::output::log::{self, LogLevel, LogLine, LogOutcome};
 use crate::session::Session;
 use crate::words::{core, describe_pushed, hint, reconcile as words};
 use crate::{change, failure, output, partial, serve};
@@ -158,18 +158,18 @@ fn log_outcome(name: &InstallationName, outcome: &ReconcileOutcome, cause: &Reco
     let Some(line) = words::describe_news(name, outcome) else {
         return;
     };
-    let (is_done, word) = match outcome {
-        ReconcileOutcome::Executed(_, report) if report.is_done() => (true, "changed"),
-        ReconcileOutcome::LetGo => (true, "let-go"),
-        _ => (false, "failed"),
+    let became = match outcome {
+        ReconcileOutcome::Executed(_, report) if report.is_done() => LogOutcome::Changed,
+        ReconcileOutcome::LetGo => LogOutcome::LetGo,
+        _ => LogOutcome::Failed,
     };
     log::write_line(LogLine {
-        level: match is_done {
-            true => LogLevel::Info,
-            false => LogLevel::Warning,
+        level: match became {
+            LogOutcome::Failed => LogLevel::Warning,
+            LogOutcome::Changed | LogOutcome::LetGo => LogLevel::Info,
         },
         installation: Some(&name.to_string()),
-        outcome: Some(word),
+        outcome: Some(became),
         cause: Some(&words::describe_cause(cause)),
         message: &line,
     });

@@ -18,12 +18,33 @@ pub struct LogLine<'a> {
     pub level: LogLevel,
     /// Namespace and name of the installation.
     pub installation: Option<&'a str>,
-    /// The outcome in one word.
-    pub outcome: Option<&'static str>,
+    /// The outcome.
+    pub outcome: Option<LogOutcome>,
     /// Who or what caused it.
     pub cause: Option<&'a str>,
     /// What happened.
     pub message: &'a str,
+}
+
+/// What became of an installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogOutcome {
+    /// It was changed as it is asked for.
+    Changed,
+    /// It could not be, or not completely.
+    Failed,
+    /// Its record is deleted, and its objects stay in another cluster.
+    LetGo,
+}
+
+impl LogOutcome {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Failed => "failed",
+            Self::LetGo => "let-go",
+        }
+    }
 }
 
 /// The level of a line.
@@ -61,10 +82,10 @@ pub fn write_line(line: LogLine<'_>) {
     let message = join_lines(line.message);
     let LogLine {
         installation,
-        outcome,
         cause,
         ..
     } = line;
+    let outcome = line.outcome.map(LogOutcome::word);
     match line.level {
         LogLevel::Info => info!(installation, outcome, cause, "{message}"),
         LogLevel::Warning => warn!(installation, outcome, cause, "{message}"),

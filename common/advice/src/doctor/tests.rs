@@ -305,14 +305,14 @@ fn a_reconciler_that_no_longer_leads_is_missed() {
             "pod",
             900,
             &managed(&[]),
-            Some("warning Lease addons-reconciler: pod has not renewed it"),
+            Some("Warning Lease addons-reconciler: pod has not renewed it"),
         ),
         (
             "pod",
             900,
             &core,
             Some(
-                "error Lease addons-reconciler: pod has not renewed it; 1 installation relies on a reconciler",
+                "Error Lease addons-reconciler: pod has not renewed it; 1 installation relies on a reconciler",
             ),
         ),
         (
@@ -320,7 +320,7 @@ fn a_reconciler_that_no_longer_leads_is_missed() {
             900,
             &held,
             Some(
-                "warning Lease addons-reconciler: no reconciler holds it; 1 installation relies on a reconciler",
+                "Warning Lease addons-reconciler: no reconciler holds it; 1 installation relies on a reconciler",
             ),
         ),
         ("", 990, &held, None),
