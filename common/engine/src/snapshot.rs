@@ -73,6 +73,29 @@ pub async fn read(
     Ok((kinds, snapshot))
 }
 
+/// Reads which of these objects exist, as [`read`] does; without objects, nothing is read. An object that cannot be read is in
+/// [`Snapshot::unreadable`].
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn read_existing(
+    cluster: &Cluster,
+    objects: BTreeSet<ObjectKey>,
+) -> Result<Snapshot, EngineError> {
+    if objects.is_empty() {
+        return Ok(Snapshot::default());
+    }
+    let needed = objects.iter();
+    let needed = needed.map(|key| (key.group.clone(), key.kind.clone()));
+    let kinds = cluster.kinds(&needed.collect()).await?;
+    let request = SnapshotRequest {
+        recorded: objects.clone(),
+        objects,
+        ..SnapshotRequest::default()
+    };
+    read_by_kinds(cluster, &kinds, &request).await
+}
+
 /// Reads the objects with these kinds, whether they are up to date or not.
 async fn read_by_kinds(
     cluster: &Cluster,

@@ -17,7 +17,7 @@ mod requires;
 mod rights;
 mod selector;
 mod stages;
-mod template;
+pub(crate) mod template;
 mod weak;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -324,4 +324,4 @@ fn add_handover_edges(weak: &mut SoftEdges<'_, '_>, held: &[ResourceHandover<'_>
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -17,6 +17,7 @@
 //! | [`adoption`], [`found`] | which objects of other tools an installation may take over, and what these tools installed |
 //! | [`gitops`] | the objects that Argo CD and Flux reconcile, and the fields of an installation that they own |
 //! | [`conflicts`], [`recreate`], [`immutable`], [`holder`] | conflicts with other owners, immutable fields, and values only one object can have |
+//! | [`dangling`] | the objects that a command names and that do not exist |
 //! | [`refusal`] | the writes of a plan that the API server refuses in a dry run |
 //! | [`mod@prune`], [`teardown`] | which objects are deleted or kept, and in which order |
 //! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which can start now |
@@ -38,6 +39,7 @@ pub mod closing;
 pub mod conflicts;
 pub mod continuation;
 pub mod crd_safety;
+pub mod dangling;
 mod decide;
 pub mod desired;
 pub mod facts;
@@ -58,6 +60,7 @@ pub mod planner;
 pub mod prune;
 pub mod readiness;
 pub mod recreate;
+mod references;
 pub mod refusal;
 pub mod release_records;
 mod relocate;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addons_engine::{Cluster, refusals};
+use addons_engine::{Cluster, refusals, snapshot};
 use addons_plan::choices::Choices;
 use addons_plan::claims::Claims;
+use addons_plan::dangling::DanglingCandidates;
 use addons_plan::inventory::Inventory;
 use addons_plan::requires::{RequirementProblem, RequiresError};
 use addons_plan::snapshot::Snapshot;
@@ -135,6 +136,9 @@ pub async fn plan(
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         let mut plans: Vec<&mut InstallationPlan> = plans.collect();
         in_place = refusals::find_refusals(ctx.cluster().await?, &mut plans).await?;
+        neighbours
+            .warn_of_dangling(resolver, &mut installations)
+            .await?;
     }
     let plans = installations.iter();
     let plans: Vec<_> = plans
@@ -256,6 +260,37 @@ impl CommandAddons {
             kinds.apply_definition(definition);
         }
         kinds
+    }
+
+    /// Adds warnings about objects that the installations name and that exist nowhere. Reads only objects that neither the command nor another
+    /// record has.
+    async fn warn_of_dangling(
+        &self,
+        resolver: &Resolver<'_>,
+        installations: &mut [PlannedInstallation],
+    ) -> Result<(), OperationError> {
+        let parts = installations.iter();
+        let parts: Vec<_> = parts.map(|one| (&one.plan, &one.desired)).collect();
+        let mut candidates = DanglingCandidates::find(&parts);
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        let nothing = Snapshot::default();
+        let claims = parts
+            .iter()
+            .map(|(plan, _)| self.claims_of_others(resolver, &plan.installation, &nothing));
+        let claims: Vec<Claims> = claims.collect();
+        candidates
+            .drop_recorded(|key| claims.iter().any(|claims| claims.objects.contains_key(key)));
+        let unknown = candidates.unknown();
+        let cluster = resolver.ctx.cluster().await?;
+        let snapshot = snapshot::read_existing(cluster, unknown).await?;
+        for (part, warning) in candidates.warnings(&snapshot) {
+            if let Some(one) = installations.get_mut(part) {
+                one.plan.warnings.push(warning);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the claims of the other installations of the cluster, and of those of the command that are already planned.

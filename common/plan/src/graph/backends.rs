@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::draft::DraftObject;
 use super::references::secret_names;
-use super::template::{list_items, read_text, workloads};
+use super::template::{read_text, workloads};
 use super::weak::SoftEdges;
 use super::{EdgeReason, NodeId, Until};
-use crate::order::ObjectRank;
+use crate::references::called_services;
 use common::manifest::kinds::traits::defined_kind;
 
 /// Namespace and name.
@@ -74,18 +72,9 @@ fn find_called_objects<'a>(
     let draft = &weak.draft;
     let mut called = Vec::new();
     for (id, item) in draft.objects() {
-        let services: Vec<Name<'a>> = match item.rank {
-            ObjectRank::Admission => list_items(item.object, "/webhooks")
-                .filter_map(|webhook| read_service(webhook, "/clientConfig/service"))
-                .chain(read_service(item.object, "/spec/service"))
-                .collect(),
-            ObjectRank::Definitions => {
-                read_service(item.object, "/spec/conversion/webhook/clientConfig/service")
-                    .into_iter()
-                    .collect()
-            }
-            _ => continue,
-        };
+        let services = called_services(item.key, item.object).into_iter();
+        let services = services.filter_map(|service| Some((service.namespace?, service.name)));
+        let services: Vec<Name<'a>> = services.collect();
         if services.is_empty() {
             continue;
         }
@@ -99,14 +88,6 @@ fn find_called_objects<'a>(
         called.push((item, callers, services));
     }
     called
-}
-
-fn read_service<'a>(object: &'a Value, pointer: &str) -> Option<Name<'a>> {
-    let service = object.pointer(pointer)?;
-    Some((
-        read_text(service, "/namespace")?,
-        read_text(service, "/name")?,
-    ))
 }
 
 /// Maps each Service to the workloads whose pods it selects.

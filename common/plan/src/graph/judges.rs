@@ -158,7 +158,7 @@ impl<'a> AdmissionWebhook<'a> {
             namespaced: namespace.is_some(),
         };
         let labels = item.object.pointer("/metadata/labels");
-        let pods = WorkloadTemplate::from_item(item).map(|template| {
+        let pods = WorkloadTemplate::from_object(item.key, item.object).map(|template| {
             let request = MatchRequest {
                 group: "",
                 version: "v1",

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::draft::GraphDraft;
-use super::template::{list_items, read_text, workloads};
+use super::template::workloads;
 use super::{EdgeReason, NodeId, Until};
-
-const RBAC: &str = "rbac.authorization.k8s.io";
+use crate::references::{RBAC, accounts_of_binding, role_of_binding};
 
 /// Namespace and name of a ServiceAccount.
 type Account<'a> = (&'a str, &'a str);
@@ -19,22 +18,15 @@ pub(super) fn add_rights_edges(draft: &mut GraphDraft<'_>) {
     let mut bindings: BTreeMap<Account<'_>, Vec<NodeId>> = BTreeMap::new();
     for kind in ["RoleBinding", "ClusterRoleBinding"] {
         for (id, item) in draft.objects_of_kind(RBAC, kind) {
-            let namespace = item.key.namespace.as_deref();
-            let role = read_text(item.object, "/roleRef/name").and_then(|name| {
-                match read_text(item.object, "/roleRef/kind")? {
-                    "ClusterRole" => draft.find_named(RBAC, "ClusterRole", None, name),
-                    "Role" => draft.find_named(RBAC, "Role", namespace, name),
-                    _ => None,
-                }
+            let role = role_of_binding(item.key, item.object);
+            let role = role.and_then(|role| {
+                draft.find_named(role.group, role.kind, role.namespace, role.name)
             });
             roles.extend(role.map(|role| (role, id)));
-            for subject in list_items(item.object, "/subjects") {
-                if read_text(subject, "/kind") != Some("ServiceAccount") {
-                    continue;
-                }
-                let namespace = read_text(subject, "/namespace").or(namespace);
-                if let (Some(namespace), Some(name)) = (namespace, read_text(subject, "/name")) {
-                    bindings.entry((namespace, name)).or_default().push(id);
+            for account in accounts_of_binding(item.key, item.object) {
+                if let Some(namespace) = account.namespace {
+                    let bindings = bindings.entry((namespace, account.name));
+                    bindings.or_default().push(id);
                 }
             }
         }

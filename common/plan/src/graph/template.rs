@@ -3,34 +3,41 @@
 use serde_json::Value;
 
 use super::NodeId;
-use super::draft::{DraftObject, GraphDraft};
+use super::draft::GraphDraft;
+use common::manifest::key::ObjectKey;
 
 /// The pods of a workload.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WorkloadTemplate<'a> {
+pub(crate) struct WorkloadTemplate<'a> {
     /// Their namespace.
     pub namespace: &'a str,
     /// Their metadata, if present.
     pub metadata: Option<&'a Value>,
     /// Their spec.
     pub spec: &'a Value,
+    /// The path of their spec in the object.
+    pub path: &'static str,
 }
 
 impl<'a> WorkloadTemplate<'a> {
     /// Returns the pod template of an object; `None` if the object runs no pods.
-    pub fn from_item(item: &DraftObject<'a>) -> Option<Self> {
-        let holder = match (item.key.group.as_str(), item.key.kind.as_str()) {
-            ("", "Pod") => item.object,
+    pub fn from_object(key: &'a ObjectKey, object: &'a Value) -> Option<Self> {
+        let (holder, path) = match (key.group.as_str(), key.kind.as_str()) {
+            ("", "Pod") => (object, "spec"),
             ("", "ReplicationController")
             | ("apps" | "extensions", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
-            | ("batch", "Job") => item.object.pointer("/spec/template")?,
-            ("batch", "CronJob") => item.object.pointer("/spec/jobTemplate/spec/template")?,
+            | ("batch", "Job") => (object.pointer("/spec/template")?, "spec.template.spec"),
+            ("batch", "CronJob") => {
+                let holder = object.pointer("/spec/jobTemplate/spec/template")?;
+                (holder, "spec.jobTemplate.spec.template.spec")
+            }
             _ => return None,
         };
         Some(Self {
-            namespace: item.key.namespace.as_deref()?,
+            namespace: key.namespace.as_deref()?,
             metadata: holder.get("metadata"),
             spec: holder.get("spec")?,
+            path,
         })
     }
 
@@ -55,18 +62,18 @@ impl<'a> WorkloadTemplate<'a> {
 pub(super) fn workloads<'a>(draft: &GraphDraft<'a>) -> Vec<(NodeId, WorkloadTemplate<'a>)> {
     let objects = draft.objects();
     objects
-        .filter_map(|(id, item)| Some((id, WorkloadTemplate::from_item(&item)?)))
+        .filter_map(|(id, item)| Some((id, WorkloadTemplate::from_object(item.key, item.object)?)))
         .collect()
 }
 
 /// Returns the items of a list in an object; none if the list is missing.
-pub(super) fn list_items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
+pub(crate) fn list_items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     let list = object.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten()
 }
 
 /// Returns a string in an object, unless it is empty.
-pub(super) fn read_text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+pub(crate) fn read_text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
     let text = object.pointer(pointer).and_then(Value::as_str);
     text.filter(|text| !text.is_empty())
 }

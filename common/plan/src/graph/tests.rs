@@ -15,7 +15,7 @@ use common::manifest::parse::{ManifestOptions, parse};
 use common::values::mask::SecretMask;
 
 /// Wanted objects of a manifest. A kind is namespaced where the manifest gives one of its objects a namespace.
-pub(super) fn desired(yaml: &str) -> Desired {
+pub(crate) fn desired(yaml: &str) -> Desired {
     let parsed = parse(yaml.as_bytes(), "m.yaml", &ManifestOptions::default()).unwrap();
     let mut kinds = KindTable::default();
     for manifest in &parsed.manifests {
