@@ -1,5 +1,6 @@
 //! `diff`, `plan` and `apply` on a real control plane (issue: "Diff", "Plan files").
 
+mod dangling;
 mod definitions;
 mod diff;
 mod files;

@@ -22,6 +22,7 @@ use common::manifest::kinds::traits::is_built_in;
 
 /// The annotation of a token Secret that names its ServiceAccount. Nothing creates an account because of it.
 const TOKEN_ACCOUNT: &str = "kubernetes.io/service-account.name";
+const KUBE_SYSTEM: &str = "kube-system";
 
 /// The plan of an installation, and its desired objects.
 pub type PlannedPart<'a> = (&'a InstallationPlan, &'a Desired);
@@ -151,8 +152,9 @@ impl DanglingCandidates {
     }
 }
 
-/// Returns the objects that an object names and that are not known. Of the ServiceAccounts of a binding, none is returned if one is known,
-/// or if the binding has other subjects: it gives its rights to these.
+/// Returns the objects that an object names and that are not known. The ServiceAccount of a binding counts if it is the only subject: other
+/// subjects may be real. One of kube-system does not count: components of the control plane create their accounts there, and many manifests
+/// bind them in advance.
 fn references_of<'a>(
     key: &'a ObjectKey,
     object: &'a Value,
@@ -163,12 +165,11 @@ fn references_of<'a>(
     named.extend(role_of_binding(key, object));
     named.extend(called_services(key, object));
     named.extend(pull_secrets_of_account(key, object));
-    named.retain(|named| !is_known(&named.key()));
-    let accounts: Vec<_> = accounts_of_binding(key, object).collect();
-    let is_alone = accounts.len() == list_items(object, "/subjects").count();
-    if is_alone && !accounts.iter().any(|account| is_known(&account.key())) {
-        named.extend(accounts);
+    if list_items(object, "/subjects").count() == 1 {
+        let accounts = accounts_of_binding(key, object);
+        named.extend(accounts.filter(|account| account.namespace != Some(KUBE_SYSTEM)));
     }
+    named.retain(|named| !is_known(&named.key()));
     named
 }
 

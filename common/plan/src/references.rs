@@ -362,10 +362,10 @@ fn named_at<'a>(
     })
 }
 
-/// Returns the path of a named item of a list: `volumes[name="data"]`.
+/// Returns the path of a named item of a list: `volumes[data]`.
 fn item_path(list: &str, item: &Value) -> String {
-    match item.get("name") {
-        Some(name) => format!("{list}[name={name}]"),
+    match read_text(item, "/name") {
+        Some(name) => format!("{list}[{name}]"),
         None => list.to_owned(),
     }
 }

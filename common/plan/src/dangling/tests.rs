@@ -46,12 +46,12 @@ fn warnings(yaml: &str) -> Vec<String> {
 }
 
 const CREDS: &str = "volumes: [{name: creds, secret: {secretName: creds}}],";
-const MISSING_CREDS: &str = "shop/Deployment web: spec.template.spec.volumes[name=\"creds\"].secret.secretName: shop/Secret creds does not exist, and nothing in this command creates it: pods do not start without it";
+const MISSING_CREDS: &str = "shop/Deployment web: spec.template.spec.volumes[creds].secret.secretName: shop/Secret creds does not exist, and nothing in this command creates it: pods do not start without it";
 
 #[test]
 fn each_field_that_names_a_missing_object_is_a_finding() {
     let pod = "spec.template.spec";
-    let web = "containers[name=\"web\"]";
+    let web = "containers[web]";
     for (spec, container, field, named) in [
         (
             "serviceAccountName: web,",
@@ -80,43 +80,43 @@ fn each_field_that_names_a_missing_object_is_a_finding() {
         (
             CREDS,
             "",
-            "volumes[name=\"creds\"].secret.secretName",
+            "volumes[creds].secret.secretName",
             "shop/Secret creds",
         ),
         (
             "volumes: [{name: c, configMap: {name: conf}}],",
             "",
-            "volumes[name=\"c\"].configMap.name",
+            "volumes[c].configMap.name",
             "shop/ConfigMap conf",
         ),
         (
             "volumes: [{name: d, persistentVolumeClaim: {claimName: data}}],",
             "",
-            "volumes[name=\"d\"].persistentVolumeClaim.claimName",
+            "volumes[d].persistentVolumeClaim.claimName",
             "shop/PersistentVolumeClaim data",
         ),
         (
             "volumes: [{name: p, projected: {sources: [{secret: {name: token}}]}}],",
             "",
-            "volumes[name=\"p\"].projected.sources.secret.name",
+            "volumes[p].projected.sources.secret.name",
             "shop/Secret token",
         ),
         (
             "volumes: [{name: p, projected: {sources: [{configMap: {name: conf}}]}}],",
             "",
-            "volumes[name=\"p\"].projected.sources.configMap.name",
+            "volumes[p].projected.sources.configMap.name",
             "shop/ConfigMap conf",
         ),
         (
             "",
             "env: [{name: T, valueFrom: {secretKeyRef: {name: token, key: t}}}]",
-            &format!("{web}.env[name=\"T\"].valueFrom.secretKeyRef.name"),
+            &format!("{web}.env[T].valueFrom.secretKeyRef.name"),
             "shop/Secret token",
         ),
         (
             "",
             "env: [{name: T, valueFrom: {configMapKeyRef: {name: conf, key: t}}}]",
-            &format!("{web}.env[name=\"T\"].valueFrom.configMapKeyRef.name"),
+            &format!("{web}.env[T].valueFrom.configMapKeyRef.name"),
             "shop/ConfigMap conf",
         ),
         (
@@ -300,13 +300,14 @@ fn bindings_webhooks_and_tokens() {
     let rights = "does not exist, and nothing in this command creates it: the binding gives no rights without it";
     for (object, expected) in [
         (binding(view, missing), vec![format!("shop/RoleBinding b: subjects: other/ServiceAccount gone {rights}")]),
+        (binding(view, "{kind: ServiceAccount, name: gone, namespace: kube-system}"), vec![]),
         (binding(view, &format!("{missing}, {{kind: User, name: joe}}")), vec![]),
         (binding(view, &format!("{missing}, {{kind: ServiceAccount, name: default}}")), vec![]),
         (binding("kind: Role, name: r", "{kind: User, name: joe}"), vec![format!("shop/RoleBinding b: roleRef.name: shop/Role r {rights}")]),
         (binding("kind: ClusterRole, name: 'system:auth-delegator'", "{kind: User, name: joe}"), vec![]),
         (
             "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: w}, webhooks: [{name: a.test, clientConfig: {service: {namespace: shop, name: hook}}}, {name: b.test, clientConfig: {url: 'https://x'}}]}".to_owned(),
-            vec!["ValidatingWebhookConfiguration w: webhooks[name=\"a.test\"].clientConfig.service: shop/Service hook does not exist, and nothing in this command creates it: the API server has nothing to call".to_owned()],
+            vec!["ValidatingWebhookConfiguration w: webhooks[a.test].clientConfig.service: shop/Service hook does not exist, and nothing in this command creates it: the API server has nothing to call".to_owned()],
         ),
         (
             "{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: t, namespace: shop, annotations: {kubernetes.io/service-account.name: gone}}}".to_owned(),
@@ -387,7 +388,7 @@ fn what_the_command_deletes_is_missing_afterwards() {
     let warnings = found.warnings(&Snapshot::default());
     assert_eq!(
         warnings,
-        [(0, "shop/Deployment web: spec.template.spec.volumes[name=\"creds\"].secret.secretName: shop/Secret creds is deleted by this command: pods do not start without it".to_owned())]
+        [(0, "shop/Deployment web: spec.template.spec.volumes[creds].secret.secretName: shop/Secret creds is deleted by this command: pods do not start without it".to_owned())]
     );
 
     let adoption = InstallationPlan {
