@@ -9,6 +9,7 @@ use addons_operation::{Intent, NewInstallation, Offer, Plan, PlannedInstallation
 use addons_plan::changes::{ObjectChange, ObjectDiff};
 use addons_plan::{Action, InstallationPlan};
 use anyhow::Result;
+use common::api::installation::AddonInstallation;
 
 use super::diff;
 use crate::cli::operation::AdoptArgs;
@@ -67,6 +68,7 @@ async fn adopt(
     let edits = choices::parse_edits(&args.values, addons)?;
     let mut named = choices::parse_installations(addons, &args.new, &edits)?;
     take_from_former_tool(session, resolver, args, &mut named).await?;
+    keep_adopted_versions(session, resolver, &mut named);
     let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = prompt::resolve_with_prompt(resolver, &intent, args.run.yes).await?;
     let resolution = partial::check_resolution(resolution, None)?;
@@ -158,6 +160,22 @@ async fn take_from_former_tool(
         }
     }
     Ok(())
+}
+
+/// Gives each add-on that was adopted before, and not upgraded since, the version that its record has. What the user typed stays.
+fn keep_adopted_versions(
+    session: &Session,
+    resolver: &Resolver<'_>,
+    named: &mut [NewInstallation],
+) {
+    let namespace = session.global().namespace.as_deref();
+    for new in named.iter_mut().filter(|new| new.addon.version.is_none()) {
+        let name = new.name.as_ref().unwrap_or(&new.addon.name);
+        let record = resolver.records.find(name, namespace).ok();
+        let installed = record.and_then(AddonInstallation::installed);
+        let adopted = installed.filter(|it| it.adopted && !it.version.is_empty());
+        new.addon.version = adopted.map(|installed| installed.version.clone());
+    }
 }
 
 /// Gives installations back to their former owners.

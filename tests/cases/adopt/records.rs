@@ -168,14 +168,9 @@ async fn records_of_what_is_adopted_in_part_stay() -> Result<()> {
     Ok(())
 }
 
-/// Who may not write them is told so, and everything else is done.
-#[tokio::test]
-async fn records_that_may_not_be_written_stay_whole() -> Result<()> {
-    let stage = Stage::new("aside-rights").await?;
-    let at = stage.namespace.clone();
-    release(&stage, &manifest(false)).await?;
-    let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(false))])?;
-    stage.run("init").await?.done()?;
+/// A user `NAMESPACE-weak` who may read Secrets and not write them.
+async fn weak_user(stage: &Stage) -> Result<()> {
+    let at = &stage.namespace;
     let rules = format!(
         "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {at}-weak}}\nrules:\n\
          - {{apiGroups: ['', apps, kubectl-addons.dev], resources: ['*'], verbs: [get, list, watch]}}\n\
@@ -185,7 +180,18 @@ async fn records_that_may_not_be_written_stay_whole() -> Result<()> {
          roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {at}-weak}}\n\
          subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {at}-weak}}]\n"
     );
-    stage.apply(&rules).await?;
+    stage.apply(&rules).await
+}
+
+/// Who may not write them is told so, and everything else is done.
+#[tokio::test]
+async fn records_that_may_not_be_written_stay_whole() -> Result<()> {
+    let stage = Stage::new("aside-rights").await?;
+    let at = stage.namespace.clone();
+    release(&stage, &manifest(false)).await?;
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(false))])?;
+    stage.run("init").await?.done()?;
+    weak_user(&stage).await?;
     let line = format!("adopt web --channel {index} --yes");
     let said = stage
         .run(&format!("{line} --as {at}-weak"))
@@ -200,7 +206,63 @@ async fn records_that_may_not_be_written_stay_whole() -> Result<()> {
     ensure!(releases(&stage).await? == "web", "helm does not find it");
     ensure!(set_aside(&stage).await? == 0, "one of them is set aside");
 
-    // The way out that the warning names, for someone who may; also after an upgrade has removed the marks of Helm.
+    // The way out that the warning names, for someone who may: nothing but the records changes, and no newer version is recorded.
+    let command = format!("kubectl addons adopt web -n {at} ");
+    ensure!(
+        said.contains(&command) && said.contains(" sets them aside"),
+        "{said}"
+    );
+    let (old, new) = (manifest(false), manifest(true));
+    stage.index(
+        "index.yaml",
+        &[("web", "1.0.0", &old), ("web", "2.0.0", &new)],
+    )?;
+    let content = async || {
+        let web = stage.must("deployment", "web").await?;
+        let metadata = &web["metadata"];
+        anyhow::Ok([&web["spec"], &metadata["labels"], &metadata["annotations"]].map(Clone::clone))
+    };
+    let before = content().await?;
+    let said = stage
+        .run(&format!("adopt web -n {at} --yes"))
+        .await?
+        .done()?
+        .stderr;
+    ensure!(releases(&stage).await?.is_empty(), "helm finds it: {said}");
+    ensure!(set_aside(&stage).await? == 2, "not all are set aside");
+    ensure!(content().await? == before, "{said}");
+    let record = stage.record("web").await?;
+    let installed = &record["status"]["installed"];
+    ensure!(
+        installed["version"] == "1.0.0" && installed["adopted"] == true,
+        "{record:#}"
+    );
+    ensure!(
+        record["spec"]["addonRef"]["version"] == "1.0.0",
+        "{record:#}"
+    );
+    let said = stage
+        .run(&format!("adopt web -n {at} --yes"))
+        .await?
+        .ended(1)?;
+    ensure!(
+        said.stderr.contains("has already been taken over"),
+        "{said:?}"
+    );
+    Ok(())
+}
+
+/// After an upgrade has removed the marks of Helm, an upgrade sets its records aside.
+#[tokio::test]
+async fn records_that_stayed_are_set_aside_by_an_upgrade() -> Result<()> {
+    let stage = Stage::new("aside-later").await?;
+    let at = stage.namespace.clone();
+    release(&stage, &manifest(false)).await?;
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(false))])?;
+    stage.run("init").await?.done()?;
+    weak_user(&stage).await?;
+    let line = format!("adopt web --channel {index} --yes --as {at}-weak");
+    stage.run(&line).await?.done()?;
     stage.run("upgrade web --yes").await?.done()?;
     stage.run("upgrade web --adopt --yes").await?.done()?;
     ensure!(releases(&stage).await?.is_empty(), "helm finds it");

@@ -143,14 +143,14 @@ async fn what_is_adopted_in_part_is_completed_as_the_warning_says() -> Result<()
         .run(&format!("adopt web --channel {index} --yes"))
         .await?
         .done()?;
-    let advice = format!("kubectl addons upgrade web -n {at} --adopt ");
+    let advice = format!("kubectl addons adopt web -n {at} ");
     ensure!(
         said.stderr.contains(&advice) && said.stderr.contains(" sets them aside"),
         "{}",
         said.stderr
     );
     stage.delete("configmap", "rest").await?;
-    let line = format!("upgrade web -n {at} --adopt --yes");
+    let line = format!("adopt web -n {at} --yes");
     stage.run(&line).await?.done()?;
     ensure!(releases(&stage).await?.is_empty(), "helm finds it");
     Ok(())

@@ -88,6 +88,21 @@ async fn a_preview_refuses_what_the_change_refuses() -> Result<()> {
         "theirs.yaml",
         &[("theirs", "1.0.0", &config_map("theirs", "2"))],
     )?;
+    // What cannot be adopted: nothing exists, another installation owns it, a controller has made it.
+    let one = |name: &str, object: &str| {
+        let manifest = config_map(object, "2");
+        stage.index(&format!("{name}.yaml"), &[(name, "1.0.0", &manifest)])
+    };
+    let none = stage.index("none.yaml", &[("none", "1.0.0", &config_map("none", "1"))])?;
+    let (owned, made) = (one("owned", "pump")?, one("made", "made")?);
+    let owner = stage.must("configmap", "theirs").await?["metadata"]["uid"].clone();
+    let owner = format!(
+        "{{apiVersion: v1, kind: ConfigMap, name: theirs, uid: {owner}, controller: true}}"
+    );
+    let of_controller = format!("metadata: {{name: made, ownerReferences: [{owner}]}}");
+    stage
+        .apply(&config_map("made", "1").replace("metadata: {name: made}", &of_controller))
+        .await?;
     let mut wrong = Vec::new();
     for (line, code) in [
         (format!("{channel} --prune-removed"), 1),
@@ -101,6 +116,11 @@ async fn a_preview_refuses_what_the_change_refuses() -> Result<()> {
         ("upgrade pump --recreate Deployment/nothing".to_owned(), 2),
         ("catalogue remove nothing".to_owned(), 1),
         ("adopt nothing".to_owned(), 1),
+        (format!("adopt none --channel {none}"), 1),
+        ("adopt pump".to_owned(), 1),
+        (format!("adopt owned --channel {owned}"), 4),
+        (format!("adopt made --channel {made}"), 4),
+        ("adopt nothing --release".to_owned(), 1),
         ("upgrade nothing".to_owned(), 1),
     ] {
         let shown = stage.run(&format!("{line} --dry-run")).await?;

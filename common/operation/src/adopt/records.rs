@@ -162,7 +162,7 @@ impl FormerRecordPlanner<'_> {
                         None => unread_values(&mark, plan, &own).into_iter().collect(),
                     };
                     plan.warnings.extend(warnings);
-                    let warning = describe_kept_records(&mark, &why, &plan.installation);
+                    let warning = describe_kept_records(&mark, &why, plan);
                     plan.warnings.push(warning);
                     keep_records(&mut records, &mark, continued.get(&mark));
                 }
@@ -514,17 +514,22 @@ impl From<EngineError> for SetAsideObstacle {
     }
 }
 
-fn describe_kept_records(mark: &FormerMark, why: &str, installation: &InstallationName) -> String {
+fn describe_kept_records(mark: &FormerMark, why: &str, plan: &InstallationPlan) -> String {
     let (what, tool) = match mark {
         FormerMark::Helm { namespace, name } => {
             (format!("Helm release {namespace}/{name}"), "helm")
         }
         FormerMark::Kapp { label } => (format!("the kapp application with label {label}"), "kapp"),
     };
-    let InstallationName { namespace, name } = installation;
+    let InstallationName { namespace, name } = &plan.installation;
+    // Until the first upgrade, nothing has to be applied for that.
+    let command = match plan.verb {
+        Verb::Adopt => format!("adopt {name} -n {namespace}"),
+        _ => format!("upgrade {name} -n {namespace} --adopt"),
+    };
     format!(
         "the records of {what} stay, and {tool} can still delete its objects: {why}; once that is resolved, \
-         kubectl addons upgrade {name} -n {namespace} --adopt sets them aside"
+         kubectl addons {command} sets them aside"
     )
 }
 
