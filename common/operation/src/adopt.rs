@@ -293,9 +293,16 @@ async fn name_charts(ctx: &Context, installs: &mut [ForeignInstall]) -> Result<(
             namespace: install.namespace.clone().unwrap_or_default(),
             name: install.name.clone(),
         };
-        if let Some(chart) = records::read_chart(cluster, &mark).await? {
+        let Some(release) = records::read_stored(cluster, &mark).await? else {
+            continue;
+        };
+        if let Some(chart) = release.chart() {
             install.version = Some(chart.version);
             install.chart = Some(chart.name);
+        }
+        for subchart in release.subcharts() {
+            let name = subchart.name.clone();
+            install.subcharts.insert(name, subchart.version.clone());
         }
     }
     Ok(())
@@ -325,10 +332,10 @@ impl ForeignInstalls {
             return ForeignVersion::Only;
         }
         let installs = self.installs.iter().filter(is_it);
-        let mut versions = installs.filter_map(|it| Some((it, it.version_label()?)));
+        let mut versions = installs.filter_map(|it| Some((it, it.version_label(addon)?)));
         let offered = self.offered.get(addon).map_or(&[][..], Vec::as_slice);
         match (versions.next(), versions.next()) {
-            (Some((install, found)), None) => match find_offered_version(offered, install) {
+            (Some((install, found)), None) => match find_offered_version(offered, install, addon) {
                 Some(version) => ForeignVersion::Found(version),
                 None if install.id.is_some() && install.version.is_some() => ForeignVersion::Only,
                 None => ForeignVersion::NotOffered(found),
@@ -358,9 +365,10 @@ pub enum ForeignVersion<'a> {
 pub fn find_offered_version<'a>(
     offered: &'a [String],
     install: &ForeignInstall,
+    addon: &str,
 ) -> Option<&'a str> {
     let bare = |version: &str| version.trim_start_matches('v').to_owned();
-    let found = bare(install.version.as_deref()?);
+    let found = bare(install.version_of(addon)?);
     let is_only = offered.iter().all(|version| bare(version) == found);
     if install.id.is_some() && is_only {
         return None;
@@ -405,7 +413,7 @@ mod tests {
                 };
                 take_version_of_entry(&mut install, &entry);
             }
-            assert_eq!(find_offered_version(&offered, &install), named);
+            assert_eq!(find_offered_version(&offered, &install, "dns"), named);
             assert_eq!(install.version_label().as_deref(), Some(label));
             let found = ForeignInstalls {
                 installs: vec![install],

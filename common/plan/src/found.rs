@@ -103,6 +103,9 @@ pub struct ForeignInstall {
     /// The namespaces of these objects.
     #[serde(skip)]
     pub namespaces: BTreeSet<String>,
+    /// The charts that the chart of a release contains, with the versions that it asks for.
+    #[serde(skip)]
+    pub subcharts: BTreeMap<String, String>,
 }
 
 impl ForeignInstall {
@@ -112,11 +115,19 @@ impl ForeignInstall {
         self.name == addon || self.chart.as_deref() == Some(addon)
     }
 
-    /// Returns its version as people read it: `1.2.0` or, if only its id is known, `id k8s-1.30`.
+    /// Returns the version of an add-on in it: its own or, if the add-on is a subchart, the one that its chart asks for, which may be a range.
     #[must_use]
-    pub fn version_label(&self) -> Option<String> {
+    pub fn version_of(&self, addon: &str) -> Option<&str> {
+        let part = self.subcharts.get(addon);
+        let part = part.filter(|_| self.chart.as_deref() != Some(addon));
+        part.or(self.version.as_ref()).map(String::as_str)
+    }
+
+    /// Returns the version of an add-on in it as people read it: `1.2.0` or, if only its id is known, `id k8s-1.30`.
+    #[must_use]
+    pub fn version_label(&self, addon: &str) -> Option<String> {
         let id = self.id.as_ref().map(|id| format!("id {id}"));
-        self.version.clone().or(id)
+        self.version_of(addon).map(str::to_owned).or(id)
     }
 
     /// Whether it has objects in this namespace, or only cluster-scoped ones.
@@ -202,6 +213,7 @@ pub fn find_installs(objects: &[MarkedObject], owners: &BTreeSet<String>) -> Vec
                 channel: None,
                 objects: 0,
                 namespaces: BTreeSet::new(),
+                subcharts: BTreeMap::new(),
             });
         install.objects += 1;
         install.namespaces.extend(object.key.namespace.clone());
@@ -263,6 +275,7 @@ fn read_kops_addons(object: &MarkedObject) -> impl Iterator<Item = ForeignInstal
             channel: text("channel"),
             objects: 0,
             namespaces: BTreeSet::from([object.key.name.clone()]),
+            subcharts: BTreeMap::new(),
         })
     })
 }

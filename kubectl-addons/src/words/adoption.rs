@@ -36,9 +36,15 @@ pub fn adopt_command(
 pub fn describe_taken(new: &NewInstallation, taken: &TakenRelease) -> String {
     let name = new.name.as_ref().unwrap_or(&new.addon.name);
     let mut line = format!("{name}: taken over from {}", taken.release);
+    if let Some(umbrella) = &taken.umbrella {
+        line.push_str(&format!(
+            ", as a part of its chart {umbrella}: the other parts stay in the release until they are adopted as well"
+        ));
+    }
     if !taken.values.is_empty() {
         let values = list_first(&taken.values, MAX_NAMED_VALUES);
-        line.push_str(&format!(", with its values for {values}"));
+        let separator = if taken.umbrella.is_some() { ';' } else { ',' };
+        line.push_str(&format!("{separator} with its values for {values}"));
     }
     line
 }
@@ -73,6 +79,26 @@ pub fn version_warning(version: &ForeignVersion<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_release_is_called_one() {
+        let new = NewInstallation {
+            name: Some("platform".to_owned()),
+            ..NewInstallation::default()
+        };
+        let mut taken = TakenRelease {
+            release: "Helm release plat/platform".to_owned(),
+            umbrella: None,
+            values: vec!["replicas".to_owned()],
+        };
+        let whole =
+            "platform: taken over from Helm release plat/platform, with its values for replicas";
+        assert_eq!(describe_taken(&new, &taken), whole);
+        taken.umbrella = Some("umb".to_owned());
+        let part = "platform: taken over from Helm release plat/platform, as a part of its chart umb: the other parts stay in the \
+            release until they are adopted as well; with its values for replicas";
+        assert_eq!(describe_taken(&new, &taken), part);
+    }
 
     #[test]
     fn only_what_is_assumed_is_warned_of() {

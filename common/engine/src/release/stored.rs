@@ -40,7 +40,36 @@ pub struct Hook {
 
 #[derive(Clone, Deserialize)]
 struct OfChart {
-    metadata: ChartName,
+    metadata: ChartMetadata,
+}
+
+#[derive(Clone, Deserialize)]
+struct ChartMetadata {
+    #[serde(flatten)]
+    name: ChartName,
+    #[serde(default)]
+    dependencies: Option<Vec<Subchart>>,
+}
+
+/// A chart that the chart of a release contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Subchart {
+    /// Its name.
+    pub name: String,
+    /// The version, or the range of versions, that the chart asks for.
+    pub version: String,
+    /// The key of its values, if it is not its name.
+    pub alias: Option<String>,
+}
+
+impl Subchart {
+    /// Returns the key of its values in those of the chart.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        let alias = self.alias.as_deref().filter(|alias| !alias.is_empty());
+        alias.unwrap_or(&self.name)
+    }
 }
 
 /// The chart of a release.
@@ -56,7 +85,16 @@ impl StoredRelease {
     /// Returns the chart, if the release names it.
     #[must_use]
     pub fn chart(&self) -> Option<ChartName> {
-        self.of_chart.as_ref().map(|chart| chart.metadata.clone())
+        let chart = self.of_chart.as_ref();
+        chart.map(|chart| chart.metadata.name.clone())
+    }
+
+    /// Returns the charts that the chart contains.
+    #[must_use]
+    pub fn subcharts(&self) -> &[Subchart] {
+        let chart = self.of_chart.as_ref();
+        let subcharts = chart.and_then(|chart| chart.metadata.dependencies.as_deref());
+        subcharts.unwrap_or_default()
     }
 }
 
@@ -113,6 +151,12 @@ mod tests {
                 ("c", "1.0.0")
             );
         }
+        let umbrella = stored(
+            r#"{"chart":{"metadata":{"name":"c","version":"1.0.0","dependencies":[{"name":"a","version":"8.x"},{"name":"b","alias":"second"}]}}}"#,
+        );
+        let read_umbrella = read(umbrella.as_bytes()).unwrap();
+        let keys = read_umbrella.subcharts().iter().map(Subchart::key);
+        assert_eq!(keys.collect::<Vec<_>>(), ["a", "second"]);
         for text in ["", "a", "YWJj", &stored("{"), &stored("3")] {
             assert_eq!(read(text.as_bytes()).err(), Some(StoredError), "{text}");
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::former::{self, FormerBegin, FormerMembers};
-use addons_engine::release::stored::{self, ChartName, StoredRelease};
+use addons_engine::release::stored::{self, StoredRelease};
 use addons_engine::{Cluster, EngineError, aside, snapshot};
 use addons_plan::claims::Claims;
 use addons_plan::closing::{ClosingStep, HiddenRecords};
@@ -23,7 +23,7 @@ use futures::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::list_foreign_installs;
-use super::release::merged_secrets;
+use super::release::{merged_secrets, values_for};
 use crate::context::Context;
 use crate::error::{AdoptError, ConfiguredRelease, OperationError};
 use crate::plan::{PlannedInstallation, release};
@@ -349,7 +349,8 @@ impl ReleaseValues {
         let FormerRecord {
             namespace, name, ..
         } = &self.record;
-        let missing = missing_values(self.release.config.as_ref(), Some(own));
+        let given = values_for(&self.release, &plan.addon);
+        let missing = missing_values(Some(&given), Some(own));
         let mut warnings = Vec::new();
         if !missing.is_empty() {
             let when = match only_owners {
@@ -364,8 +365,10 @@ impl ReleaseValues {
             ));
         }
         let to = plan.to.as_ref().map_or("", |to| to.version.as_str());
+        let mut subcharts = self.release.subcharts().iter();
         if let Some(chart) = self.release.chart()
             && !only_owners
+            && (chart.name == plan.addon || !subcharts.any(|it| it.name == plan.addon))
             && !to.is_empty()
             && !tolerant::is_same(to, &chart.version)
         {
@@ -434,13 +437,13 @@ fn find_missing(path: &str, given: &Value, own: Option<&Value>, found: &mut Vec<
     }
 }
 
-/// Returns the chart that the newest record of a release names, or `None` if there is no release or its record cannot be read.
-pub(crate) async fn read_chart(
+/// Returns the newest state of a release as its records hold it, or `None` if there is no release or its record cannot be read.
+pub(super) async fn read_stored(
     cluster: &Cluster,
     mark: &FormerMark,
-) -> Result<Option<ChartName>, OperationError> {
+) -> Result<Option<StoredRelease>, OperationError> {
     let release = readable(former::find(cluster, mark).await)?.and_then(to_helm_release);
-    Ok(release.and_then(|(_, release)| release.chart()))
+    Ok(release.map(|(_, release)| release))
 }
 
 /// Returns the release that helm would have for the installation of a chart, and the values that a user set for it.
@@ -462,7 +465,10 @@ pub(crate) async fn find_release(
     let found = readable(former::find(ctx.cluster().await?, &mark).await)?;
     let found = found.and_then(to_helm_release);
     Ok(found.map(|(record, release)| ConfiguredRelease {
-        values: missing_values(release.config.as_ref(), spec.values.as_ref()),
+        values: missing_values(
+            Some(&values_for(&release, &entry.addon)),
+            spec.values.as_ref(),
+        ),
         namespace: record.namespace,
         name: record.name,
     }))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use addons_engine::release::stored;
+use addons_engine::release::stored::{self, StoredRelease};
 use addons_engine::{EngineError, former};
 use addons_plan::found::{ForeignInstall, FoundBy};
 use addons_plan::snapshot::FormerMark;
@@ -24,6 +24,8 @@ use crate::render::values_from::read_secrets;
 pub struct TakenRelease {
     /// The release: `Helm release shop/web`.
     pub release: String,
+    /// The chart of the release, if the add-on is only a subchart of it.
+    pub umbrella: Option<String>,
     /// The paths of the values that are recorded in the installation.
     pub values: Vec<String>,
 }
@@ -121,18 +123,23 @@ impl ForeignInstalls {
         new.target_namespace
             .get_or_insert_with(|| namespace.clone());
         let offered = self.offered.get(&addon).map_or(&[][..], Vec::as_slice);
-        let version = find_offered_version(offered, release);
+        let version = find_offered_version(offered, release, &addon);
         if new.addon.version.is_none() {
             new.addon.version = version.map(str::to_owned);
         }
         let mut taken = TakenRelease {
             release: release.to_string(),
+            umbrella: None,
             values: Vec::new(),
         };
+        if release.subcharts.contains_key(&addon) {
+            let chart = release.chart.clone();
+            taken.umbrella = chart.filter(|chart| *chart != addon);
+        }
         if !takes_values {
             return Ok(taken);
         }
-        let given = match read_values(ctx, &namespace, &release.name).await? {
+        let given = match read_values(ctx, &namespace, &release.name, &addon).await? {
             GivenValues::Known(given) => given,
             GivenValues::Absent => return Ok(taken),
             GivenValues::Unreadable(_) if gives_all_values(new) => return Ok(taken),
@@ -179,6 +186,7 @@ async fn read_values(
     ctx: &Context,
     namespace: &str,
     name: &str,
+    addon: &str,
 ) -> Result<GivenValues, OperationError> {
     let mark = FormerMark::Helm {
         namespace: namespace.to_owned(),
@@ -194,14 +202,32 @@ async fn read_values(
         return Ok(GivenValues::Absent);
     };
     Ok(match to_helm_release(found) {
-        Some((_, release)) => GivenValues::Known(
-            release
-                .config
-                .filter(Value::is_object)
-                .unwrap_or_else(|| json!({})),
-        ),
+        Some((_, release)) => GivenValues::Known(values_for(&release, addon)),
         None => GivenValues::Unreadable(stored::StoredError.to_string()),
     })
+}
+
+/// Returns the values that a release gives an add-on. An add-on that is a subchart of the chart of the release has those under its key, and
+/// the global ones, which have precedence over its own, as helm has it.
+pub(super) fn values_for(release: &StoredRelease, addon: &str) -> Value {
+    let values = release.config.clone().filter(Value::is_object);
+    let values = values.unwrap_or_else(|| json!({}));
+    if release.chart().is_some_and(|chart| chart.name == addon) {
+        return values;
+    }
+    let subcharts = || release.subcharts().iter();
+    let Some(subchart) = subcharts()
+        .find(|subchart| subchart.key() == addon)
+        .or_else(|| subcharts().find(|subchart| subchart.name == addon))
+    else {
+        return values;
+    };
+    let own = values.get(subchart.key()).filter(|own| own.is_object());
+    let mut own = own.cloned().unwrap_or_else(|| json!({}));
+    if let Some(global) = values.get("global").filter(|global| global.is_object()) {
+        overlay(&mut own, &json!({"global": global}));
+    }
+    own
 }
 
 /// Returns the merged values of the Secrets that the user named.
@@ -278,7 +304,46 @@ mod tests {
             channel: None,
             objects: 1,
             namespaces: BTreeSet::from([namespace.to_owned()]),
+            subcharts: BTreeMap::new(),
         }
+    }
+
+    /// (the add-on, its values)
+    #[test]
+    fn a_subchart_has_its_own_and_the_global_values() {
+        let text = json!({
+            "config": {
+                "own": 1, "metrics": {"replicas": 2, "global": {"a": 1, "c": 3}}, "second": {"b": 2},
+                "global": {"a": 2},
+            },
+            "chart": {"metadata": {"name": "umbrella", "version": "1.0.0", "dependencies": [
+                {"name": "metrics", "version": "8.3.1"}, {"name": "web", "alias": "second", "version": "2.x"},
+                {"name": "plain", "version": "1.0.0"},
+            ]}},
+        });
+        let release: StoredRelease = serde_json::from_value(text.clone()).unwrap();
+        for (addon, expected) in [
+            ("umbrella", text["config"].clone()),
+            ("renamed", text["config"].clone()),
+            (
+                "metrics",
+                json!({"replicas": 2, "global": {"a": 2, "c": 3}}),
+            ),
+            ("second", json!({"b": 2, "global": {"a": 2}})),
+            ("web", json!({"b": 2, "global": {"a": 2}})),
+            ("plain", json!({"global": {"a": 2}})),
+        ] {
+            assert_eq!(values_for(&release, addon), expected, "{addon}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_a_subchart_is_not_that_of_its_chart() {
+        let mut install = release("plat", "platform", "umbrella");
+        let subcharts = [("metrics".to_owned(), "8.3.1".to_owned())];
+        install.subcharts = BTreeMap::from(subcharts);
+        assert_eq!(install.version_of("metrics"), Some("8.3.1"));
+        assert_eq!(install.version_of("umbrella"), Some("1.0.0"));
     }
 
     /// The add-ons `web`, `metrics` and `dns` are on offer; the catalogue names a namespace for `dns` alone.

@@ -153,6 +153,7 @@ mod tests {
                 channel: channel.map(str::to_owned),
                 objects: 1,
                 namespaces: BTreeSet::new(),
+                subcharts: BTreeMap::new(),
             };
         let index = Offer::Indexes(vec![Typed::on_command_line("index.yaml").into()]);
         for (install, offer, expected) in [
