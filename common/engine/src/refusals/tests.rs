@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use addons_plan::closing::ClosingStep;
 use addons_plan::migration::Migration;
+use addons_plan::refusal::describe_writes;
 use addons_plan::{Deletion, Target};
 use common::api::names::InstallationName;
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ async fn asked(
 }
 
 fn told(plan: &InstallationPlan) -> Vec<String> {
-    plan.refused.iter().map(ToString::to_string).collect()
+    describe_writes(&plan.refused)
 }
 
 fn service(port: u32) -> Value {

@@ -79,7 +79,7 @@ fn table(rows: Vec<AdoptableRow>) -> Table {
             install.found_by.word().to_owned(),
             install.name.clone(),
             install.namespace.clone().unwrap_or_default(),
-            install.version_label().unwrap_or_default(),
+            install.version_label(&install.name).unwrap_or_default(),
             install.objects.to_string(),
             adopt.unwrap_or_default(),
         ]);
