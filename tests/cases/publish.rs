@@ -63,7 +63,7 @@ async fn a_catalogue_of_this_machine_is_published_added_and_installed() -> Resul
     let registry = Registry::start(Door::Open).await?;
     let front = Front::start(Some(&registry), |_| None).await?;
     write_packages(&stage).await?;
-    let advice = "kubectl addons catalogue publish oci://HOST/NAME catalogue.yaml";
+    let advice = "kubectl addons catalogue publish oci://HOST/catalogue catalogue.yaml";
     let refused = stage.run("catalogue add catalogue.yaml").await?.ended(1)?;
     ensure!(refused.stderr.contains(advice), "{}", refused.stderr);
     let said = stage.run("catalogue validate catalogue.yaml").await?;

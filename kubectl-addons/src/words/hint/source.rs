@@ -84,7 +84,7 @@ pub fn storable_hints(error: &NotStorable) -> Vec<String> {
         NotStorable::Local { file, .. } | NotStorable::TooLarge { file, .. } => {
             let file = shell_word(file);
             vec![
-                format!("fix:    kubectl addons catalogue publish oci://HOST/NAME {file}"),
+                format!("fix:    kubectl addons catalogue publish oci://HOST/catalogue {file}"),
                 format!("fix:    kubectl addons install NAME --channel {file}, without adding it"),
             ]
         }
