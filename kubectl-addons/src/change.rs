@@ -17,11 +17,12 @@ use common::api::names::InstallationName;
 
 use crate::cli::operation::{ChangeArgs, DryRunMode, RunArgs};
 use crate::exit::{Exit, exit_of_report, exit_with_skipped, exit_without_skipped};
-use crate::failure::{self, AnnouncedRefusal};
+use crate::failure;
 use crate::interrupt::{SignalReceiver, WritingGuard};
 use crate::output::{self, of_cluster};
 use crate::progress::ShownFailures;
 use crate::prompt::confirm;
+use crate::refusal::AnnouncedRefusal;
 use crate::session::Session;
 use crate::words::{dry_run as told, hint, plan as words, typed};
 use crate::{again, choices, events};
