@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use addons_operation::directory::found::DirectorySync;
 use addons_operation::error::DirectorySyncError;
-use addons_operation::plan::compare;
 use addons_operation::stage::FailedInstallation;
 use addons_operation::{Choices, Interruption, Offer, Plan, Resolver};
 use addons_plan::InstallationPlan;
@@ -170,7 +169,7 @@ async fn show_fields(session: &Session, plan: &Plan) -> Result<()> {
     let now = session.cluster().await?.now();
     let is_one_of_several = plan.installations.len() > 1;
     for planned in &plan.installations {
-        let changes = compare(session.ctx(), planned).await?;
+        let changes = planned.plan.changes();
         // The plan is shown afterwards, with its warnings.
         let shown = InstallationPlan {
             warnings: Vec::new(),

@@ -118,7 +118,7 @@ fn adopt_command(
         (None, _) => return None,
     };
     let offered = offered.get(addon).map_or(&[][..], Vec::as_slice);
-    let version = find_offered_version(offered, install);
+    let version = find_offered_version(offered, install, addon);
     Some(words::adopt_command(install, addon, version, &flags))
 }
 

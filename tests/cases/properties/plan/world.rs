@@ -334,6 +334,7 @@ fn wanted(desired: &Desired) -> WantedObjects<'_> {
         allow_prune: PruneLimit::ALL,
         adopt: false,
         revision: None,
+        shared_manager: None,
     }
 }
 
