@@ -63,12 +63,10 @@ pub fn check_resolution(mut resolution: Resolution, set: Option<&SetPlace>) -> R
     Ok(resolution)
 }
 
-fn check_failed(failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Result<()> {
+fn check_failed(mut failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Result<()> {
     if failed.len() == 1 {
-        let errors = failed.into_iter().map(|one| one.error);
-        return errors
-            .map(|error| Err(set_place::within(set.cloned(), error)))
-            .collect();
+        let error = failed.remove(0).error;
+        return Err(set_place::within(set.cloned(), error));
     }
     let mut errors = name_errors(failed, set);
     match errors.len() {

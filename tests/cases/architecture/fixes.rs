@@ -12,7 +12,7 @@ const BROKEN: &str = "doctor::what_is_broken_is_found_and_mended";
 const NO_COMMAND: &str = "";
 
 /// Each problem, and the test that runs its fix.
-const FIXES: [(&str, &str); 35] = [
+const FIXES: [(&str, &str); 36] = [
     ("Unreachable", NO_COMMAND),
     ("Unchecked", NO_COMMAND),
     ("OldServer", NO_COMMAND),
@@ -40,6 +40,7 @@ const FIXES: [(&str, &str); 35] = [
     ),
     ("Interrupted", BROKEN),
     ("Held", BROKEN),
+    ("Misplaced", "doctor::a_set_in_a_wrong_namespace_is_seen"),
     (
         "OtherCluster",
         "restored::a_record_of_another_cluster_is_followed_by_no_verb",

@@ -198,14 +198,20 @@ impl Breakage {
         !self.impossible.is_empty() || !self.changes.is_empty() || self.unseen.is_some()
     }
 
-    /// Describes the changes that the user has to know about, one per line.
+    /// Describes the changes that the user has to know about, one per line. If no object could be read, any of them may break some, and only
+    /// the first ones are named.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let impossible = self.impossible.iter().map(ToString::to_string);
-        let changes = impossible.chain(self.changes.iter().cloned());
+        let most = self.unseen.as_ref().map_or(usize::MAX, |_| MAX_NAMED);
+        let named = self.changes.iter().take(most).cloned();
+        let more = self.changes.len().saturating_sub(most);
+        let more = (more > 0).then(|| format!("{more} more changes that forbid what was allowed"));
         let unseen = self.unseen.iter();
         let unseen = unseen.map(|why| format!("whether live objects break cannot be seen: {why}"));
-        changes
+        impossible
+            .chain(named)
+            .chain(more)
             .chain(unseen)
             .map(|words| format!("{}: {words}", self.definition))
             .collect()
@@ -252,14 +258,6 @@ impl HarmlessChanges {
             *text = mask.mask_text(text);
         }
         self
-    }
-
-    /// Describes the changes, one per line.
-    pub fn lines(&self) -> impl Iterator<Item = &str> {
-        self.narrowed
-            .iter()
-            .chain(&self.unjudged)
-            .map(String::as_str)
     }
 }
 
