@@ -50,13 +50,15 @@ async fn what_is_broken_is_found_and_mended() -> Result<()> {
         let args: Vec<&str> = command.split(' ').chain(CORE).collect();
         world.admin.kubectl(&args).await?.done()?;
     }
-    let spec = json!({"addonRef": {"name": "web"}, "targetNamespace": "lost", "suspend": true});
+    let spec = json!({"addonRef": {"name": "web"}, "targetNamespace": "lost"});
     let record = installation("web", "lost", spec);
     until("the namespace stands for the cluster", async || {
         let said = create(&world.admin, &record, &[]).await?;
         Ok((said.code == 0).then_some(()).ok_or(said.stderr))
     })
     .await?;
+    let upgrade = ["upgrade", "web", "-n", "lost", "--yes"];
+    world.admin.run(&upgrade).await?.done()?;
     for broken in ROWS {
         row(&world, broken)
             .await

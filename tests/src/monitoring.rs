@@ -115,17 +115,18 @@ fn label_names(text: &str) -> BTreeSet<String> {
     names
 }
 
-/// Fails unless a process exports what the page lists, and nothing else. `unused`: metrics that have no value yet, and thus are not
+/// Fails unless a process exports what the page lists, and nothing else. `unused`: metrics that may have no value yet, and thus are not
 /// exported.
 ///
 /// # Errors
 /// They differ.
 pub fn ensure_listed(prefix: &str, text: &str, unused: &[&str]) -> Result<()> {
     let mut listed = listed(prefix)?;
+    let mut exported = exported(text)?;
     for name in unused {
         listed.remove(*name).with_context(|| (*name).to_owned())?;
+        exported.remove(*name);
     }
-    let exported = exported(text)?;
     ensure!(
         listed == exported,
         "the page lists {listed:?}, and there are {exported:?}"

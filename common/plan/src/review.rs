@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::changes::{FieldChange, ObjectChange, ObjectDiff};
-use super::{Action, InstallationPlan};
+use super::{Action, InstallationPlan, Verb};
 use common::api::names;
 use common::manifest::key::ObjectKey;
 use definition::DefinitionChange;
@@ -88,7 +88,11 @@ impl Review {
             BTreeMap::new();
         for change in changes {
             let object = plan.step(&change.key).map(|step| step.object.as_ref());
-            let found = workload::changed_images(change, object);
+            // All images of a new installation are new.
+            let found = match plan.verb {
+                Verb::Install => Vec::new(),
+                _ => workload::changed_images(change, object),
+            };
             for pair in found {
                 let objects = images.entry(pair).or_default();
                 if !objects.contains(&change.key) {
@@ -175,11 +179,14 @@ const MARK_PREFIXES: &[&str] = &[
     "addons.k8s.io/",
 ];
 
-/// Whether a field is a label, an annotation or a checksum that only says which version or tool wrote the object. Those of pod templates
-/// count too: a new checksum restarts the pods, which [`ReviewedObject::restarts`] says.
+/// Labels that say to which application an object belongs. In a pod template they are not marks, because selectors may use them.
+const APPLICATION_LABELS: &str = "app.kubernetes.io/";
+
+/// Whether a field is a label, an annotation or a checksum that only says which application, version or tool the object comes from.
+/// Checksums of pod templates count too: a new one restarts the pods, which [`ReviewedObject::restarts`] says.
 #[must_use]
 pub fn is_mark(path: &str) -> bool {
-    let Some((_, rest)) = path.split_once("metadata.") else {
+    let Some((within, rest)) = path.split_once("metadata.") else {
         return false;
     };
     let Some(rest) = rest
@@ -194,6 +201,7 @@ pub fn is_mark(path: &str) -> bool {
     };
     name.is_some_and(|name| {
         MARKS.contains(&name)
+            || within.is_empty() && (name == "version" || name.starts_with(APPLICATION_LABELS))
             || MARK_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
             || name.starts_with(&format!("{}/", names::GROUP))
     })

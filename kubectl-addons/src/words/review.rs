@@ -42,7 +42,13 @@ pub fn list_decisions(review: &Review, plan: &InstallationPlan) -> Vec<Decision>
     let images = list_images(&review.images);
     let is_restarted = |object: &&ReviewedObject| object.restarts;
     let (restarted, others): (Vec<_>, Vec<_>) = review.workloads.iter().partition(is_restarted);
-    let restarts = list_changed(restarted, |object| describe_restart(object, review));
+    // That a new image restarts its pods needs no line of its own.
+    let is_only_image = |object: &&ReviewedObject| {
+        let mut images = review.images.iter();
+        object.fields.is_empty() && images.any(|image| image.objects.contains(&object.key))
+    };
+    let restarted = restarted.into_iter().filter(|it| !is_only_image(it));
+    let restarts = list_changed(restarted.collect(), describe_restart);
     let others = others.into_iter().chain(&review.configuration);
     let changes = list_changed(others.collect(), |object| name_fields(&object.fields));
     let schemas = list_schemas(&review.definitions, plan);
@@ -129,12 +135,10 @@ fn list_changed(
         .collect()
 }
 
-fn describe_restart(object: &ReviewedObject, review: &Review) -> String {
-    let has_image = |image: &ImageChange| image.objects.contains(&object.key);
+fn describe_restart(object: &ReviewedObject) -> String {
     match name_fields(&object.fields) {
-        fields if !fields.is_empty() => fields,
-        _ if review.images.iter().any(has_image) => "for its image".to_owned(),
-        _ => "for a label or checksum of its pods".to_owned(),
+        fields if fields.is_empty() => "for a label or checksum of its pods".to_owned(),
+        fields => fields,
     }
 }
 
@@ -197,7 +201,7 @@ fn describe_marks(marks: MarkCount) -> Option<String> {
     };
     let of = count_objects(marks.objects);
     Some(format!(
-        "{fields} of {of}, which only name a version or a tool"
+        "{fields} of {of}, which only name an application, a version or a tool"
     ))
 }
 
@@ -234,6 +238,9 @@ pub fn describe_object(
         let fields = fields.into_iter();
         lines.extend(fields.flat_map(|field| field::format_field(field, full, now)));
     }
+    if full {
+        lines.extend(list_harmless(plan, change));
+    }
     match descriptions.len() {
         0 => {}
         1 => lines.push("1 description changed".to_owned()),
@@ -252,9 +259,16 @@ fn count_schema(
     Some(describe_definition(&counted, plan))
 }
 
-/// Lists the fields of objects that a changed definition adds, removes and alters, without descriptions: `+ v1: spec.steps[].delay`. Empty
-/// for objects of other kinds.
-pub fn list_schema_fields(change: &ObjectDiff) -> Vec<String> {
+/// Lists the changes of a definition that break no live object.
+fn list_harmless(plan: &InstallationPlan, change: &ObjectDiff) -> Vec<String> {
+    let harmless = plan.harmless.iter().find(|it| it.definition == change.key);
+    let sentences = harmless.map(|harmless| harmless.sentences().cloned());
+    sentences.into_iter().flatten().collect()
+}
+
+/// Lists what a changed definition forbids although no live object has it, and the fields of objects that it adds, removes and alters,
+/// without descriptions: `+ v1: spec.steps[].delay`. Empty for objects of other kinds.
+pub fn list_schema(plan: &InstallationPlan, change: &ObjectDiff) -> Vec<String> {
     if !definition::is_definition(&change.key) {
         return Vec::new();
     }
@@ -276,7 +290,10 @@ pub fn list_schema_fields(change: &ObjectDiff) -> Vec<String> {
             Some(keyword) => Some(format!("{mark} {version}: {field} ({keyword})")),
         }
     });
-    fields.collect()
+    list_harmless(plan, change)
+        .into_iter()
+        .chain(fields)
+        .collect()
 }
 
 /// Whether a field of a definition only describes another one.
@@ -432,12 +449,11 @@ mod tests {
                 "images   web → other@sha256:12  (Deployment a)",
                 "images   + registry:5000/log  (Deployment a)",
                 "restarts shop/Deployment a  strategy.type Recreate → RollingUpdate",
-                "restarts shop/Deployment b  for its image",
                 "restarts shop/Deployment d  for a label or checksum of its pods",
                 "changes  shop/Deployment e  replicas 1 → 2",
                 "changes  shop/ConfigMap a  + data.key",
                 "schemas  things.example.test  10 fields added, 2 narrowed; no live object is affected",
-                "marks    3 labels and annotations of 1 object, which only name a version or a tool",
+                "marks    3 labels and annotations of 1 object, which only name an application, a version or a tool",
             ]
         );
     }
@@ -496,6 +512,7 @@ mod tests {
         let mut plan = plan();
         plan.harmless.push(HarmlessChanges {
             definition: definition.clone(),
+            removed: Vec::new(),
             narrowed: vec!["a".to_owned()],
             unjudged: Vec::new(),
         });
@@ -509,8 +526,11 @@ mod tests {
         );
         assert_eq!(
             describe_object(&plan, &change(fields.clone()), true, now).len(),
-            7
+            8
         );
-        assert_eq!(list_schema_fields(&change(fields))[0], "+ v1: spec.f0");
+        assert_eq!(
+            list_schema(&plan, &change(fields))[..2],
+            ["a", "+ v1: spec.f0"]
+        );
     }
 }

@@ -176,7 +176,7 @@ async fn t08_lookup_finds_the_objects_of_its_own_installation_alone() -> Result<
     println!("by one of a chart without lookup {plain} times");
     // For its generated values, and before its dry run and its apply: a Secret may have keys that go (semantics 12).
     ensure!((reads, plain) == (4, 3), "{reads} and {plain} reads");
-    ensure!(!said.stderr.contains("lookup"), "{}", said.stderr);
+    ensure!(!said.stderr.contains("`lookup`"), "{}", said.stderr);
     Ok(())
 }
 

@@ -657,7 +657,7 @@ async fn n13_a_cluster_ip_that_is_taken_is_known() -> Result<()> {
     let index = installed(&stage, &one, &two).await?;
     let upgrade = format!("upgrade set -n {} --channel {index} --yes", stage.namespace);
     let words = [
-        "Service dns-new: spec.clusterIP",
+        "Service dns-new is applied: spec.clusterIP",
         "Service dns-old",
         "--recreate Service/dns-old",
     ];

@@ -37,7 +37,10 @@ async fn rules_uids_and_traces_are_told_and_no_content() -> Result<()> {
     ] {
         ensure!(metrics.contains(line), "{line} in {metrics}");
     }
-    let unused = ["addons_webhook_policy_warnings_total"];
+    let unused = [
+        "addons_webhook_policy_warnings_total",
+        "addons_webhook_refused_total",
+    ];
     ensure_listed("addons_webhook_", &metrics, &unused)?;
     let log = webhook.log();
     ensure!(!metrics.contains(CANARY), "{metrics}");

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{CrdComparison, ImpossibleChange, SchemaChange};
+use super::{CrdComparison, ImpossibleChange, SchemaChange, SchemaEffect};
 use crate::{InstallationPlan, Verb};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
@@ -42,7 +42,9 @@ pub struct Breakage {
 pub struct HarmlessChanges {
     /// The definition.
     pub definition: ObjectKey,
-    /// Changes that forbid what no live object has, as sentences.
+    /// Removed fields that no live object sets, as sentences.
+    pub removed: Vec<String>,
+    /// Other changes that forbid what no live object has, as sentences.
     pub narrowed: Vec<String>,
     /// Rules that only the API server can evaluate, as sentences.
     pub unjudged: Vec<String>,
@@ -154,22 +156,28 @@ impl ObjectScan {
             )
         };
         let unseen = unseen.or_else(|| self.has_more.then(more));
-        let (mut changes, mut narrowed) = (Vec::new(), Vec::new());
+        let mut changes = Vec::new();
+        let mut harmless = HarmlessChanges {
+            definition: definition.clone(),
+            unjudged: self.comparison.unjudged.clone(),
+            ..HarmlessChanges::default()
+        };
         for (change, count) in self.comparison.changes.iter().zip(&self.counts) {
             match count {
                 0 if unseen.is_some() => changes.push(change.to_string()),
-                0 => narrowed.push(format!("{change}, {}", change.describe_harmless())),
+                0 => {
+                    let words = format!("{change}, {}", change.describe_harmless());
+                    match change.what {
+                        SchemaEffect::Removed => harmless.removed.push(words),
+                        _ => harmless.narrowed.push(words),
+                    }
+                }
                 count => changes.push(format!("{change}, {}", self.describe_count(change, *count))),
             }
         }
         let unserved = self.comparison.unserved.iter();
         let warnings = unserved.map(|words| format!("{definition}: {words}"));
         let warnings = warnings.collect();
-        let harmless = HarmlessChanges {
-            definition: definition.clone(),
-            narrowed,
-            unjudged: self.comparison.unjudged.clone(),
-        };
         let breakage = Breakage {
             definition: definition.clone(),
             kind: self.comparison.kind.clone(),
@@ -247,14 +255,21 @@ impl Breakage {
 }
 
 impl HarmlessChanges {
+    /// Returns all of them: first what is removed.
+    pub fn sentences(&self) -> impl Iterator<Item = &String> {
+        let narrowed = self.narrowed.iter().chain(&self.unjudged);
+        self.removed.iter().chain(narrowed)
+    }
+
     fn has_any(&self) -> bool {
-        !self.narrowed.is_empty() || !self.unjudged.is_empty()
+        self.sentences().next().is_some()
     }
 
     /// Returns the changes with values of Secrets masked.
     #[must_use]
     pub fn masked(mut self, mask: &SecretMask) -> Self {
-        for text in self.narrowed.iter_mut().chain(&mut self.unjudged) {
+        let all = [&mut self.removed, &mut self.narrowed, &mut self.unjudged];
+        for text in all.into_iter().flatten() {
             *text = mask.mask_text(text);
         }
         self

@@ -14,7 +14,15 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// The maximum number of single rights of one object that are compared. A role with more is shown by its fields.
 const MAX_RIGHTS: usize = 20_000;
 /// Verbs that hand rights on.
-const HANDING_ON: &[&str] = &["*", "bind", "escalate", "impersonate"];
+const HANDING_ON: &[&str] = &["bind", "escalate", "impersonate"];
+/// Resources on which all verbs include those that hand rights on.
+const IDENTITIES: &[&str] = &[
+    "clusterroles",
+    "groups",
+    "roles",
+    "serviceaccounts",
+    "users",
+];
 /// Resources that give access to more than themselves.
 const SENSITIVE: &[&str] = &[
     "*",
@@ -92,8 +100,9 @@ impl RightsChange {
         if change.change() == ObjectChange::Added {
             // Of a new role, only what needs a second look: it gains all it gives.
             let object = object?;
-            rights.gained = group_rights(read_rights(object.get("rules"))?);
-            rights.gained.retain(Grant::is_powerful);
+            let mut all = read_rights(object.get("rules"))?;
+            all.retain(Right::is_powerful);
+            rights.gained = group_rights(all);
             if rights.bound_role.as_deref() == Some(UNLIMITED_ROLE) {
                 rights.bound = read_subjects(object.get("subjects"));
             }
@@ -203,6 +212,14 @@ fn uncovered(these: &BTreeSet<Right>, others: &BTreeSet<Right>) -> BTreeSet<Righ
 }
 
 impl Right {
+    /// Whether it gives access to more than the resource that it names.
+    fn is_powerful(&self) -> bool {
+        let is_any = |known: &[&str], text: &str| known.contains(&text);
+        is_any(SENSITIVE, &self.resource)
+            || is_any(HANDING_ON, &self.rbac_verb)
+            || self.rbac_verb == "*" && is_any(IDENTITIES, &self.resource)
+    }
+
     /// Whether it may include other rights than itself.
     fn is_wide(&self) -> bool {
         self.rbac_verb == "*"
@@ -247,6 +264,15 @@ impl Right {
 
 /// Joins rights with the same verbs, the most powerful first.
 fn group_rights(rights: BTreeSet<Right>) -> Vec<Grant> {
+    let (powerful, others): (BTreeSet<Right>, BTreeSet<Right>) =
+        rights.into_iter().partition(Right::is_powerful);
+    let mut grants = group_equal_verbs(powerful);
+    grants.extend(group_equal_verbs(others));
+    grants
+}
+
+/// Joins rights with the same verbs, those that write before those that read.
+fn group_equal_verbs(rights: BTreeSet<Right>) -> Vec<Grant> {
     let mut by_resource: BTreeMap<(String, BTreeSet<String>), BTreeSet<String>> = BTreeMap::new();
     let mut names: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for right in rights {
@@ -282,36 +308,14 @@ fn group_rights(rights: BTreeSet<Right>) -> Vec<Grant> {
             names: names.into_iter().collect(),
         });
     let mut grants: Vec<Grant> = grants.collect();
-    grants.sort_by_key(|grant| (grant.weight(), grant.clone()));
+    grants.sort_by_key(|grant| (grant.is_reading(), grant.clone()));
     grants
 }
 
 impl Grant {
-    /// Whether it gives access to more than the resources that it names.
-    #[must_use]
-    pub fn is_powerful(&self) -> bool {
-        self.weight() == 0
-    }
-
-    /// Returns its place in the order of a review: 0 for what gives access to everything else, then writing, then reading.
-    fn weight(&self) -> u8 {
-        let has =
-            |list: &[String], known: &[&str]| list.iter().any(|one| known.contains(&one.as_str()));
-        let is_sensitive = self.resources.iter().any(|resource| {
-            let bare = resource.split('.').next().unwrap_or(resource);
-            SENSITIVE.contains(&bare)
-        });
-        if has(&self.verbs, HANDING_ON) || is_sensitive {
-            0
-        } else if self
-            .verbs
-            .iter()
-            .any(|verb| !READING.contains(&verb.as_str()))
-        {
-            1
-        } else {
-            2
-        }
+    fn is_reading(&self) -> bool {
+        let mut verbs = self.verbs.iter();
+        verbs.all(|verb| READING.contains(&verb.as_str()))
     }
 }
 

@@ -36,6 +36,7 @@ fn plan(objects: Vec<(ObjectKey, Value, Option<Vec<FieldChange>>)>) -> Installat
         name: "web".to_owned(),
     };
     let mut plan = InstallationPlan::nothing(name, "web");
+    plan.verb = Verb::Upgrade;
     for (key, object, fields) in objects {
         plan.steps.push(Step {
             target: Target {
@@ -170,8 +171,8 @@ fn subjects_that_get_and_lose_a_role() {
 #[test]
 fn a_new_role_is_named_only_for_what_is_powerful() {
     let rules = json!([
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "create"]},
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]},
+        {"apiGroups": [""], "resources": ["pods", "secrets"], "verbs": ["list"]},
+        {"apiGroups": ["example.test"], "resources": ["things"], "verbs": ["*"]},
     ]);
     let harmless = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
     let binding = |role: &str| {
@@ -263,6 +264,29 @@ fn marks_are_counted_and_restart_pods_only_in_templates() {
         (2, 1, 1)
     );
     assert!(counts.differs());
+}
+
+#[test]
+fn labels_of_an_application_are_marks_except_in_pod_templates() {
+    for (path, expected) in [
+        ("metadata.labels[\"app.kubernetes.io/instance\"]", true),
+        ("metadata.labels.version", true),
+        ("metadata.labels.team", false),
+        ("metadata.annotations[\"meta.helm.sh/release-name\"]", true),
+        (
+            "spec.template.metadata.labels[\"app.kubernetes.io/instance\"]",
+            false,
+        ),
+        ("spec.template.metadata.labels.version", false),
+        (
+            "spec.template.metadata.annotations[\"checksum/config\"]",
+            true,
+        ),
+        ("spec.selector.matchLabels.app", false),
+        ("data.version", false),
+    ] {
+        assert_eq!(is_mark(path), expected, "{path}");
+    }
 }
 
 #[test]

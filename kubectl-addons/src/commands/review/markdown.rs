@@ -27,6 +27,10 @@ pub(crate) fn render_markdown(plans: &[ShownPlan<'_>]) -> String {
         for (planned, text) in shown.plan.installations.iter().zip(texts) {
             let (headline, rest) = text.split_once('\n').unwrap_or((&text, ""));
             let rest = format!("{rest}{}", describe_unchecked(&planned.plan));
+            if rest.is_empty() {
+                // Its operation only waits.
+                continue;
+            }
             page.heading(headline);
             page.code("", rest.trim_end());
             let lines = list_objects(&planned.plan);

@@ -127,7 +127,7 @@ fn add_objects(
             && lines.is_empty()
             && change.unjudged.is_none();
         if !is_unmentioned {
-            lines.extend(review::list_schema_fields(change));
+            lines.extend(review::list_schema(plan, change));
             page.fold(tone, word, &change.key.to_string(), &limit(lines, room));
         }
     }

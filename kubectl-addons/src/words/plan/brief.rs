@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use addons_plan::review::Review;
 use addons_plan::summary::PlannedAction;
 use addons_plan::{InstallationPlan, Verb, summary};
 
@@ -9,6 +10,7 @@ use addons_operation::{Plan, PlannedInstallation};
 
 use super::{MAX_LISTED_OBJECTS, add_acceptable, add_deletions, add_line, add_warnings, headline};
 use crate::output::pad_text;
+use crate::words::review;
 
 /// Describes the plans of a command. `unjudged` describes the writes that the server could not judge.
 pub fn describe_briefly(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -> String {
@@ -37,6 +39,11 @@ pub fn describe_briefly(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -
             add_line(&mut text, "delete", &what);
         }
         add_acceptable(&mut text, &item.plan);
+        let review = Review::new(&item.plan, &item.plan.changes());
+        let decisions = review::list_decisions(&review, &item.plan).into_iter();
+        for line in decisions.filter(|line| line.word == "rights") {
+            add_line(&mut text, line.word, &line.text);
+        }
         add_warnings(&mut text, &item.plan);
         text.push_str(&unjudged(&item.plan));
     }
