@@ -16,7 +16,7 @@
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; other facts that its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
-//! | [`mod@diff`], `dry_run`, [`refusals`] | what a plan would change, field by field; what the server would refuse |
+//! | `diff`, `dry_run`, [`refusals`] | what a plan would change, field by field; what the server would refuse |
 //! | [`crds`], [`catalogues`] | our own CRDs, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
 //! | [`mod@kops`], [`former`] | kops' records of installed add-ons; records of Helm and kapp |

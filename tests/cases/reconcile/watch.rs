@@ -125,7 +125,9 @@ fn has_logged(stage: &Stage, log: &str) -> Result<()> {
     let changes = lines.iter().filter(|line| line["outcome"] == "changed");
     let changes: Vec<_> = changes.collect();
     for line in &changes {
-        let is_caused = line["cause"].as_str().is_some_and(|cause| cause != "");
+        let is_caused = line["cause"]
+            .as_str()
+            .is_some_and(|cause| !cause.is_empty());
         ensure!(
             is_caused && line["installation"] == installation.as_str(),
             "{line}"
