@@ -122,6 +122,16 @@ impl Image {
             digest: digest.map(str::to_owned),
         })
     }
+
+    /// Returns the name of other content in the same repository, by its digest.
+    #[must_use]
+    pub fn with_digest(&self, digest: &str) -> Self {
+        Self {
+            tag: None,
+            digest: Some(digest.to_owned()),
+            ..self.clone()
+        }
+    }
 }
 
 /// Returns a reference, or a text meant as one, without the user name and password before the host. Registries ignore these, and they

@@ -187,12 +187,12 @@ impl ImageCopy<'_, '_> {
         for referrer in self.registry.referrers(digest).await? {
             if !is_digest(&referrer.digest) {
                 return Err(AirgapError::Manifest {
-                    name: self.image_by_digest(digest).to_string(),
+                    name: self.image.with_digest(digest).to_string(),
                     source: OciManifestError::Digest(referrer.digest),
                 });
             }
             self.enqueue(PendingManifest {
-                image: Some(self.image_by_digest(&referrer.digest)),
+                image: Some(self.image.with_digest(&referrer.digest)),
                 reference: referrer.digest,
                 size: None,
                 is_optional: false,
@@ -238,7 +238,7 @@ impl ImageCopy<'_, '_> {
     ) -> Result<(), AirgapError> {
         if let Some(wanted) = found.size.filter(|size| *size != descriptor.size) {
             return Err(AirgapError::Size {
-                name: self.image_by_digest(&descriptor.digest).to_string(),
+                name: self.image.with_digest(&descriptor.digest).to_string(),
                 found: descriptor.size,
                 wanted,
             });
@@ -252,17 +252,9 @@ impl ImageCopy<'_, '_> {
 
     fn parse_manifest(&self, digest: &str, bytes: &[u8]) -> Result<OciManifest, AirgapError> {
         OciManifest::read(bytes).map_err(|source| AirgapError::Manifest {
-            name: self.image_by_digest(digest).to_string(),
+            name: self.image.with_digest(digest).to_string(),
             source,
         })
-    }
-
-    fn image_by_digest(&self, digest: &str) -> Image {
-        Image {
-            tag: None,
-            digest: Some(digest.to_owned()),
-            ..self.image.clone()
-        }
     }
 }
 

@@ -93,12 +93,7 @@ impl PublishedArtifact {
     /// Returns the name with the digest instead of the tag: `HOST/PATH@sha256:…`.
     #[must_use]
     pub fn by_digest(&self) -> String {
-        Image {
-            tag: None,
-            digest: Some(self.digest.clone()),
-            ..self.image.clone()
-        }
-        .to_string()
+        self.image.with_digest(&self.digest).to_string()
     }
 }
 
@@ -155,7 +150,7 @@ pub async fn publish(
         if let (Some(key), false) = (request.key, was_signed) {
             let bundle = key.bundle(&artifact.descriptor.digest)?;
             let descriptor = partial.put_signature(&artifact.descriptor, &bundle)?;
-            let image = with_digest(request.target, &descriptor.digest);
+            let image = request.target.with_digest(&descriptor.digest);
             missing.push(NamedManifest { image, descriptor });
             signatures += 1;
         }
@@ -322,19 +317,11 @@ fn package_image(target: &Image, entry: &CatalogueEntry, digest: &str) -> Image 
 
 fn package_source(image: &Image, digest: &str, files: &Package) -> Source {
     let file = files.as_file().map(|file| file.path.as_str());
-    let mut source = site::package_source(&with_digest(image, digest), file);
+    let mut source = site::package_source(&image.with_digest(digest), file);
     if let Some(docker) = &mut source.docker {
         docker.plain_http = is_of_this_machine(&image.host);
     }
     source
-}
-
-fn with_digest(image: &Image, digest: &str) -> Image {
-    Image {
-        tag: None,
-        digest: Some(digest.to_owned()),
-        ..image.clone()
-    }
 }
 
 /// The registry in its state before the push.
@@ -360,7 +347,7 @@ impl TargetRegistry<'_> {
         let Some(signer) = &self.signer else {
             return Ok(false);
         };
-        let image = with_digest(&artifact.image, &artifact.descriptor.digest);
+        let image = artifact.image.with_digest(&artifact.descriptor.digest);
         let plain_http = is_of_this_machine(&image.host);
         let subject = Subject::from_reference(&image.to_string(), plain_http)?;
         let cache = SourceCache::new(None);

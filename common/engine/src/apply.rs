@@ -39,7 +39,6 @@ use super::error::EngineError;
 use super::event::Event;
 use super::report::Settled;
 use super::request::{self, APPLY_PATCH, ApiCall, METADATA};
-use super::served;
 use super::silent;
 use super::snapshot::read_one;
 pub(super) use explain::{explain, strip_object};
@@ -299,7 +298,7 @@ impl Applier<'_> {
     fn is_created_by_job(&self, step: &Step, metadata: &WrittenMetadata) -> bool {
         let since = self.first_job.get();
         let is_later = since.is_some_and(|since| metadata.creation_timestamp >= Some(*since));
-        served::is_definition(&step.target.key) && is_later
+        step.target.key.is_definition() && is_later
     }
 
     /// Creates an object, and finds out whether it is ours. 201 says so. 200 means that another client was faster, unless no other client

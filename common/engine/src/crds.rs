@@ -78,7 +78,7 @@ async fn install_one(
     object: &Value,
 ) -> Result<(ObjectKey, CrdResult), EngineError> {
     let key = ObjectKey::from_object(object)
-        .filter(served::is_definition)
+        .filter(ObjectKey::is_definition)
         .ok_or_else(|| EngineError::Api {
             what: "definition".to_owned(),
             message: "this is not a CustomResourceDefinition with a name".to_owned(),

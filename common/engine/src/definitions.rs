@@ -24,7 +24,7 @@ use super::error::EngineError;
 use super::listing::{self, read_one_page};
 use super::meta::PartialObject;
 use super::request::{self, ApiCall, JSON, MERGE_PATCH, METADATA, METADATA_LIST};
-use super::served::{self, is_definition};
+use super::served;
 
 /// Maximum number of objects that are checked in each version; for more objects, it is not known what breaks.
 const MAX_OBJECTS: usize = 20_000;
@@ -45,7 +45,7 @@ pub async fn check_definitions(
     let changed: Vec<Step> = plan
         .steps
         .iter()
-        .filter(|step| is_definition(&step.target.key))
+        .filter(|step| step.target.key.is_definition())
         .filter(|step| step.action != Action::Create && plan.verb != Verb::Adopt)
         .cloned()
         .collect();

@@ -15,7 +15,6 @@ use super::diff::former;
 use super::error::EngineError;
 use super::meta::PartialObject;
 use super::request::{ApiCall, JSON, METADATA, ServerAnswer};
-use super::served::is_definition;
 
 /// Sends dry runs for the steps of a plan.
 pub(super) struct PlanDryRun<'a> {
@@ -48,7 +47,7 @@ impl<'a> PlanDryRun<'a> {
         step: &Step,
         live: Option<&Value>,
     ) -> Result<ServerAnswer<Value>, EngineError> {
-        let definition = live.filter(|_| is_definition(&step.target.key));
+        let definition = live.filter(|_| step.target.key.is_definition());
         let lost = definition.map(|live| migration::find_lost_versions(live, &step.object));
         let Some(lost) = lost.filter(|lost| !lost.is_empty()) else {
             return self.apply_fitted(step, live).await;

@@ -21,7 +21,6 @@ use super::error::EngineError;
 use super::listing::read_one_page;
 use super::meta::PartialObject;
 use super::request::{ApiCall, METADATA_LIST};
-use super::served::is_definition;
 
 /// Maximum number of objects of a CRD that are read.
 const PAGE: &str = "500";
@@ -32,7 +31,7 @@ pub(super) async fn read(
     key: &ObjectKey,
     leaving: &BTreeSet<String>,
 ) -> Result<Option<Inhabitants>, EngineError> {
-    if is_definition(key) {
+    if key.is_definition() {
         read_definition(cluster, key, leaving).await
     } else {
         read_namespace(cluster, &key.name, leaving).await.map(Some)

@@ -56,7 +56,7 @@ impl Definition {
 
     /// Derives it from the name alone, which is `PLURAL.GROUP`.
     pub(super) fn from_key(key: &ObjectKey) -> Option<Self> {
-        if !is_definition(key) {
+        if !key.is_definition() {
             return None;
         }
         let (plural, group) = key.name.split_once('.')?;
@@ -76,11 +76,6 @@ impl Definition {
         }
         self.kinds.iter().all(|gvk| table.get(gvk).is_some())
     }
-}
-
-/// Returns whether an object is a CRD.
-pub(super) fn is_definition(key: &ObjectKey) -> bool {
-    key.group == "apiextensions.k8s.io" && key.kind == "CustomResourceDefinition"
 }
 
 /// Returns the collection of CRDs.

@@ -86,6 +86,12 @@ impl ObjectKey {
         self.group.is_empty() && self.kind == "Secret"
     }
 
+    /// Returns whether the object is a CustomResourceDefinition.
+    #[must_use]
+    pub fn is_definition(&self) -> bool {
+        self.group == "apiextensions.k8s.io" && self.kind == "CustomResourceDefinition"
+    }
+
     /// Returns whether a manifest with the key `written` describes this object of a cluster. A manifest without a namespace gets `target`;
     /// that of a cluster-scoped object loses its namespace (semantics 7.1).
     #[must_use]

@@ -15,7 +15,6 @@ use super::super::definitions;
 use super::super::error::{EngineError, FieldCause};
 use super::super::live;
 use super::super::report::{Settled, Settlement};
-use super::super::served::is_definition;
 use super::{Applier, is_planned, managed, settle};
 
 impl Applier<'_> {
@@ -73,7 +72,7 @@ impl Applier<'_> {
             let Some(live) = live::read_step_object(cluster, step).await? else {
                 return Ok(None);
             };
-            if !is_definition(&step.target.key) {
+            if !step.target.key.is_definition() {
                 return Ok(Some(live));
             }
             let lost = migration::find_lost_versions(&live, &step.object);
