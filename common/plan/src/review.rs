@@ -7,15 +7,15 @@ pub mod rights;
 mod tests;
 mod workload;
 
-pub use workload::is_workload;
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::changes::{FieldChange, ObjectChange, ObjectDiff};
-use super::{Action, InstallationPlan, Verb};
+use super::graph::template::runs_pods;
+use super::references::RBAC;
+use super::{InstallationPlan, Verb};
 use common::api::names;
 use common::manifest::key::ObjectKey;
 use definition::DefinitionChange;
@@ -124,12 +124,11 @@ impl Review {
             self.marks.objects += 1;
         }
         let key = &change.key;
-        if definition::is_definition(key) {
-            let harmless = plan.harmless.iter().find(|it| it.definition == *key);
-            let found = DefinitionChange::new(key, &fields, harmless);
+        if key.is_definition() {
+            let found = DefinitionChange::new(key, &fields, plan.harmless_changes(key));
             return self.definitions.extend(found);
         }
-        let is_workload = workload::is_workload(key);
+        let is_workload = runs_pods(key);
         let restarts = is_workload && workload::restarts_pods(change, object);
         // Rights and images have sections of their own.
         let fields = fields.into_iter().filter(|field| {
@@ -149,6 +148,23 @@ impl Review {
             self.configuration.push(reviewed);
         }
     }
+}
+
+/// Returns the place of a change in a review: what is refused or recreated, then rights, workloads, configuration, definitions.
+#[must_use]
+pub fn rank(change: &ObjectDiff) -> (bool, bool, u8) {
+    let kind = match &change.key {
+        key if key.group == RBAC => 0,
+        key if runs_pods(key) => 1,
+        key if key.is_definition() => 3,
+        _ => 2,
+    };
+    let change = change.change();
+    (
+        change != ObjectChange::Refused,
+        change != ObjectChange::Recreated,
+        kind,
+    )
 }
 
 /// Whether only marks of an object change, none of which restarts its pods.
@@ -182,7 +198,7 @@ const MARK_PREFIXES: &[&str] = &[
 /// Labels that say to which application an object belongs. In a pod template they are not marks, because selectors may use them.
 const APPLICATION_LABELS: &str = "app.kubernetes.io/";
 
-/// Whether a field is a label, an annotation or a checksum that only says which application, version or tool the object comes from.
+/// Whether a field is a label, annotation or checksum that only names the application, version or tool behind the object.
 /// Checksums of pod templates count too: a new one restarts the pods, which [`ReviewedObject::restarts`] says.
 #[must_use]
 pub fn is_mark(path: &str) -> bool {
@@ -205,11 +221,4 @@ pub fn is_mark(path: &str) -> bool {
             || MARK_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
             || name.starts_with(&format!("{}/", names::GROUP))
     })
-}
-
-/// Returns whether the plan only refreshes an object: the server would change none of its fields.
-#[must_use]
-pub fn is_only_refreshed(plan: &InstallationPlan, key: &ObjectKey, action: Action) -> bool {
-    let fields = plan.changed_fields.get(key);
-    action == Action::Update && fields.is_some_and(Vec::is_empty)
 }

@@ -42,9 +42,6 @@ struct InstallationDiff<'a> {
     /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
-    /// The version that its record is to name.
-    #[serde(skip)]
-    pinned: Option<&'a str>,
     installation: &'a InstallationName,
     #[serde(skip)]
     plan: &'a InstallationPlan,
@@ -309,7 +306,8 @@ impl<'a> InstallationDiff<'a> {
     /// Returns the command that restores what other clients edited or deleted.
     fn restore_command(&self, set: Option<&SetPlace>) -> String {
         let Some(set) = set else {
-            let next = Continuation::repair(self.pinned.map(str::to_owned));
+            let pinned = self.plan.wanted.spec.addon_ref.version.clone();
+            let next = Continuation::repair(pinned);
             return continued::command(&next, self.installation);
         };
         let namespace = self.installation.namespace.as_str();
@@ -334,7 +332,6 @@ impl<'a> InstallationDiff<'a> {
         };
         Self {
             cluster: None,
-            pinned: plan.wanted.spec.addon_ref.version.as_deref(),
             installation: &plan.installation,
             plan,
             addon: &plan.addon,

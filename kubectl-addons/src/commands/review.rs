@@ -18,6 +18,21 @@ pub(crate) struct ShownPlan<'a> {
     pub(crate) plan: &'a Plan,
 }
 
+/// Returns the lines that fit into `room` bytes, each with its line break, and how many do not. Takes what they need from `room`.
+fn take_fitting(lines: Vec<String>, room: &mut usize) -> (Vec<String>, usize) {
+    let all = lines.len();
+    let fits = |line: &String| match room.checked_sub(line.len() + 1) {
+        Some(rest) => {
+            *room = rest;
+            true
+        }
+        None => false,
+    };
+    let shown: Vec<String> = lines.into_iter().take_while(fits).collect();
+    let left_out = all - shown.len();
+    (shown, left_out)
+}
+
 impl ShownPlan<'_> {
     /// `Cluster east, Kubernetes v1.34.1`.
     fn place(&self) -> String {

@@ -142,20 +142,16 @@ impl HtmlPage {
     pub fn fold(&mut self, tone: Tone, word: &str, title: &str, lines: &[String]) {
         let (class, word, title) = (tone.class(), escape_html(word), escape_html(title));
         let heading = format!("<span class=\"tone{class}\">{word}</span> {title}");
-        if lines.is_empty() {
-            return self.body.push_str(&format!(
-                "<details><summary>{heading}</summary></details>\n"
-            ));
-        }
-        let open = if lines.len() <= MAX_OPEN_LINES {
-            " open"
-        } else {
-            ""
+        let (open, below) = match lines.len() {
+            0 => ("", String::new()),
+            count => {
+                let lines: Vec<String> = lines.iter().map(|line| escape_html(line)).collect();
+                let below = format!("<pre>{}</pre>", lines.join("\n"));
+                (if count <= MAX_OPEN_LINES { " open" } else { "" }, below)
+            }
         };
-        let lines: Vec<String> = lines.iter().map(|line| escape_html(line)).collect();
-        let lines = lines.join("\n");
         self.body.push_str(&format!(
-            "<details{open}><summary>{heading}</summary><pre>{lines}</pre></details>\n"
+            "<details{open}><summary>{heading}</summary>{below}</details>\n"
         ));
     }
 

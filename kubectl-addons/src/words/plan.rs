@@ -308,7 +308,8 @@ pub fn deleted_word(plan: &InstallationPlan) -> &'static str {
     }
 }
 
-fn headline(item: &PlannedInstallation) -> String {
+/// The first line of a plan: `web  1.0.0 → 1.1.0`.
+pub fn headline(item: &PlannedInstallation) -> String {
     let plan = &item.plan;
     let name = title(plan);
     match (plan.verb, &plan.from, &plan.to) {

@@ -1,7 +1,7 @@
 //! The changes of a plan as a reviewer reads them: a line for every decision, what may cost most first.
 //!
 //! - [`list_decisions`]: the lines. The confirmation, `diff`, the page and the text for a pull request show the same ones.
-//! - [`describe_object`]: the lines below one object, where objects are listed one by one.
+//! - [`list_objects`]: the objects one by one, with lines below each.
 
 pub mod field;
 
@@ -9,7 +9,9 @@ use addons_plan::InstallationPlan;
 use addons_plan::changes::{FieldChange, ObjectChange, ObjectDiff};
 use addons_plan::review::definition::{self, DefinitionChange};
 use addons_plan::review::rights::{self, Grant, RightsChange};
-use addons_plan::review::{ImageChange, MarkCount, Review, ReviewedObject, is_mark, is_workload};
+use addons_plan::review::{
+    self, ImageChange, MarkCount, Review, ReviewedObject, changes_only_marks, is_mark,
+};
 use addons_plan::summary;
 use common::text::{and_more, list_first};
 use jiff::Timestamp;
@@ -18,6 +20,8 @@ use super::plan::{MAX_LISTED_OBJECTS, count_objects};
 
 /// How many grants of one role, and fields of one object, a line names.
 const MAX_NAMED: usize = 4;
+/// Why pods restart of which only marks change.
+const RESTARTED_FOR_MARKS: &str = "for a label or checksum of its pods";
 /// How many objects that use an image are named.
 const MAX_USERS: usize = 2;
 /// How many changed fields of a definition are listed one by one; more are counted.
@@ -137,7 +141,7 @@ fn list_changed(
 
 fn describe_restart(object: &ReviewedObject) -> String {
     match name_fields(&object.fields) {
-        fields if fields.is_empty() => "for a label or checksum of its pods".to_owned(),
+        fields if fields.is_empty() => RESTARTED_FOR_MARKS.to_owned(),
         fields => fields,
     }
 }
@@ -205,9 +209,48 @@ fn describe_marks(marks: MarkCount) -> Option<String> {
     ))
 }
 
-/// Describes the changes of one object, a line for each, as a list below it. `full` leaves nothing out and shortens nothing. Empty if only
-/// marks change, which are counted.
-pub fn describe_object(
+/// An object in a list.
+#[derive(Clone, Debug)]
+pub struct ListedObject<'a> {
+    /// What happens to it.
+    pub change: &'a ObjectDiff,
+    /// Its changes, a line for each.
+    pub lines: Vec<String>,
+}
+
+/// Lists the objects that a plan creates, changes, recreates, or is refused, in the order in which to review them. `full` leaves nothing out
+/// and shortens nothing; otherwise objects of which only marks change are left out, because marks are counted.
+pub fn list_objects<'a>(
+    plan: &InstallationPlan,
+    changes: impl IntoIterator<Item = &'a ObjectDiff>,
+    full: bool,
+    now: Timestamp,
+) -> Vec<ListedObject<'a>> {
+    let is_shown = |change: &&ObjectDiff| {
+        change.change() != ObjectChange::Unchanged && (full || !changes_only_marks(change))
+    };
+    let mut shown: Vec<&ObjectDiff> = changes.into_iter().filter(is_shown).collect();
+    shown.sort_by_key(|change| review::rank(change));
+    let listed = shown.into_iter().map(|change| ListedObject {
+        change,
+        lines: describe_object(plan, change, full, now),
+    });
+    listed.collect()
+}
+
+/// The mark before an object in a list.
+pub fn change_mark(change: ObjectChange) -> char {
+    match change {
+        ObjectChange::Added => '+',
+        ObjectChange::Changed => '~',
+        ObjectChange::Recreated => '±',
+        ObjectChange::Refused => '!',
+        ObjectChange::Unchanged => ' ',
+    }
+}
+
+/// Describes the changes of one object. `full`: see [`list_objects`].
+fn describe_object(
     plan: &InstallationPlan,
     change: &ObjectDiff,
     full: bool,
@@ -228,7 +271,7 @@ pub fn describe_object(
         .iter()
         .filter(|field| !is_hidden(field))
         .collect();
-    let is_definition = !full && definition::is_definition(&change.key);
+    let is_definition = !full && change.key.is_definition();
     let (descriptions, fields): (Vec<_>, Vec<_>) = fields
         .into_iter()
         .partition(|field| is_definition && is_description(field));
@@ -240,6 +283,10 @@ pub fn describe_object(
     }
     if full {
         lines.extend(list_harmless(plan, change));
+    }
+    // Only marks of pods are left, because the list leaves other marks out.
+    if lines.is_empty() && descriptions.is_empty() && !change.fields.is_empty() {
+        lines.push(format!("restarts {RESTARTED_FOR_MARKS}"));
     }
     match descriptions.len() {
         0 => {}
@@ -254,14 +301,14 @@ fn count_schema(
     change: &ObjectDiff,
     fields: &[&FieldChange],
 ) -> Option<String> {
-    let harmless = plan.harmless.iter().find(|it| it.definition == change.key);
+    let harmless = plan.harmless_changes(&change.key);
     let counted = DefinitionChange::new(&change.key, fields, harmless)?;
     Some(describe_definition(&counted, plan))
 }
 
 /// Lists the changes of a definition that break no live object.
 fn list_harmless(plan: &InstallationPlan, change: &ObjectDiff) -> Vec<String> {
-    let harmless = plan.harmless.iter().find(|it| it.definition == change.key);
+    let harmless = plan.harmless_changes(&change.key);
     let sentences = harmless.map(|harmless| harmless.sentences().cloned());
     sentences.into_iter().flatten().collect()
 }
@@ -269,7 +316,7 @@ fn list_harmless(plan: &InstallationPlan, change: &ObjectDiff) -> Vec<String> {
 /// Lists what a changed definition forbids although no live object has it, and the fields of objects that it adds, removes and alters,
 /// without descriptions: `+ v1: spec.steps[].delay`. Empty for objects of other kinds.
 pub fn list_schema(plan: &InstallationPlan, change: &ObjectDiff) -> Vec<String> {
-    if !definition::is_definition(&change.key) {
+    if !change.key.is_definition() {
         return Vec::new();
     }
     let fields = change.fields.iter().filter_map(|field| {
@@ -300,22 +347,6 @@ pub fn list_schema(plan: &InstallationPlan, change: &ObjectDiff) -> Vec<String> 
 fn is_description(field: &FieldChange) -> bool {
     let schema = definition::SchemaField::parse(&field.path);
     schema.is_some_and(|schema| schema.schema_keyword.as_deref() == Some("description"))
-}
-
-/// The place of a change in a review: what is refused or recreated, then rights, workloads, configuration, definitions.
-pub fn review_rank(change: &ObjectDiff) -> (bool, bool, u8) {
-    let kind = match &change.key {
-        key if key.group == "rbac.authorization.k8s.io" => 0,
-        key if is_workload(key) => 1,
-        key if definition::is_definition(key) => 3,
-        _ => 2,
-    };
-    let change = change.change();
-    (
-        change != ObjectChange::Refused,
-        change != ObjectChange::Recreated,
-        kind,
-    )
 }
 
 #[cfg(test)]
@@ -482,6 +513,36 @@ mod tests {
                 "schemas  4 definitions  40 fields added, 8 narrowed; no live object is affected",
             ]
         );
+    }
+
+    #[test]
+    fn an_object_that_only_changes_marks_is_listed_if_its_pods_restart() {
+        let change = |kind: &str, path: &str| ObjectDiff {
+            key: ObjectKey {
+                group: "apps".to_owned(),
+                ..key(kind, "web")
+            },
+            action: addons_plan::Action::Update,
+            created: false,
+            fields: vec![field(path, json!("1"), json!("2"))],
+            recreated: None,
+            error: None,
+            remedy: None,
+            unjudged: None,
+        };
+        let checksum = "spec.template.metadata.annotations[\"checksum/config\"]";
+        let changes = [
+            change("StatefulSet", "metadata.labels[\"helm.sh/chart\"]"),
+            change("Deployment", checksum),
+        ];
+        let listed = list_objects(&plan(), &changes, false, Timestamp::UNIX_EPOCH);
+        let [ListedObject { change, lines }] = listed.as_slice() else {
+            panic!("{listed:?}");
+        };
+        assert_eq!(change.key.kind, "Deployment");
+        assert_eq!(lines, &["restarts for a label or checksum of its pods"]);
+        let full = list_objects(&plan(), &changes, true, Timestamp::UNIX_EPOCH);
+        assert_eq!(full.len(), 2);
     }
 
     #[test]

@@ -294,6 +294,13 @@ impl fmt::Display for AffectedObjects {
 }
 
 impl InstallationPlan {
+    /// Returns the changes of a definition that break no live object, if there are any.
+    #[must_use]
+    pub fn harmless_changes(&self, definition: &ObjectKey) -> Option<&HarmlessChanges> {
+        let mut all = self.harmless.iter();
+        all.find(|harmless| harmless.definition == *definition)
+    }
+
     /// Refuses the plan if its changed CRDs break live objects and the user did not accept this (`accepted`), or if the API server refuses
     /// them.
     ///

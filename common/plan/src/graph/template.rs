@@ -19,20 +19,31 @@ pub(crate) struct WorkloadTemplate<'a> {
     pub path: &'static str,
 }
 
+/// Whether objects of this kind run pods.
+pub(crate) fn runs_pods(key: &ObjectKey) -> bool {
+    template_place(key).is_some()
+}
+
+/// Returns where objects of a kind have their pod template, as a JSON pointer, and the path of its spec.
+fn template_place(key: &ObjectKey) -> Option<(&'static str, &'static str)> {
+    Some(match (key.group.as_str(), key.kind.as_str()) {
+        ("", "Pod") => ("", "spec"),
+        ("", "ReplicationController")
+        | ("apps" | "extensions", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
+        | ("batch", "Job") => ("/spec/template", "spec.template.spec"),
+        ("batch", "CronJob") => (
+            "/spec/jobTemplate/spec/template",
+            "spec.jobTemplate.spec.template.spec",
+        ),
+        _ => return None,
+    })
+}
+
 impl<'a> WorkloadTemplate<'a> {
     /// Returns the pod template of an object; `None` if the object runs no pods.
     pub fn from_object(key: &'a ObjectKey, object: &'a Value) -> Option<Self> {
-        let (holder, path) = match (key.group.as_str(), key.kind.as_str()) {
-            ("", "Pod") => (object, "spec"),
-            ("", "ReplicationController")
-            | ("apps" | "extensions", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
-            | ("batch", "Job") => (object.pointer("/spec/template")?, "spec.template.spec"),
-            ("batch", "CronJob") => {
-                let holder = object.pointer("/spec/jobTemplate/spec/template")?;
-                (holder, "spec.jobTemplate.spec.template.spec")
-            }
-            _ => return None,
-        };
+        let (pointer, path) = template_place(key)?;
+        let holder = object.pointer(pointer)?;
         Some(Self {
             namespace: key.namespace.as_deref()?,
             metadata: holder.get("metadata"),

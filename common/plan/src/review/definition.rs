@@ -52,12 +52,6 @@ pub struct SchemaField {
     pub schema_keyword: Option<String>,
 }
 
-/// Whether the key is that of a CustomResourceDefinition.
-#[must_use]
-pub fn is_definition(key: &ObjectKey) -> bool {
-    key.kind == "CustomResourceDefinition" && key.group == "apiextensions.k8s.io"
-}
-
 impl DefinitionChange {
     /// Counts the changed fields of a definition; `None` if there are none. `harmless`: what the comparison with live objects found.
     #[must_use]
@@ -172,7 +166,7 @@ fn count_fields(schema: &Value) -> usize {
     let others = others
         .filter_map(|keyword| schema.get(keyword))
         .filter(|it| it.is_object());
-    // An item is no field of its own.
+    // An item is not a field of its own.
     let others: usize = others.map(|schema| count_fields(schema) - 1).sum();
     1 + below.map(count_fields).sum::<usize>() + others
 }

@@ -7,10 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::changes::{FieldChange, ObjectChange, ObjectDiff};
+use crate::references::RBAC;
 use common::manifest::key::ObjectKey;
 
-/// The API group of roles and bindings.
-const GROUP: &str = "rbac.authorization.k8s.io";
 /// The maximum number of single rights of one object that are compared. A role with more is shown by its fields.
 const MAX_RIGHTS: usize = 20_000;
 /// Verbs that hand rights on.
@@ -86,7 +85,7 @@ impl RightsChange {
     #[must_use]
     pub fn new(change: &ObjectDiff, object: Option<&Value>) -> Option<Self> {
         let key = &change.key;
-        if key.group != GROUP {
+        if key.group != RBAC {
             return None;
         }
         let mut rights = Self {
@@ -133,7 +132,7 @@ const SUBJECTS: &str = "subjects";
 /// Whether a field of a role or binding is compared as rights.
 #[must_use]
 pub fn is_right(key: &ObjectKey, field: &FieldChange) -> bool {
-    key.group == GROUP && [RULES, SUBJECTS].contains(&field.path.as_str())
+    key.group == RBAC && [RULES, SUBJECTS].contains(&field.path.as_str())
 }
 
 fn role_name(object: Option<&Value>) -> Option<String> {

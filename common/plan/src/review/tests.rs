@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::conflicts::Policy;
-use crate::{Step, Target};
+use crate::{Action, Step, Target};
 use common::api::names::InstallationName;
 
 fn key(group: &str, kind: &str, name: &str) -> ObjectKey {

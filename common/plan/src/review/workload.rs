@@ -3,30 +3,12 @@
 use serde_json::Value;
 
 use crate::changes::{FieldChange, ObjectChange, ObjectDiff};
-use common::manifest::key::ObjectKey;
 
-/// The kinds that run pods.
-const WORKLOADS: &[(&str, &str)] = &[
-    ("apps", "DaemonSet"),
-    ("apps", "Deployment"),
-    ("apps", "ReplicaSet"),
-    ("apps", "StatefulSet"),
-    ("batch", "CronJob"),
-    ("batch", "Job"),
-    ("", "Pod"),
-    ("", "ReplicationController"),
-];
 /// The kinds whose controllers replace running pods if the template changes.
 const ROLLING: &[&str] = &["DaemonSet", "Deployment", "StatefulSet"];
 const TEMPLATE: &str = "spec.template.";
 /// The lists of a pod whose items have an image.
 const CONTAINERS: &[&str] = &["containers", "initContainers", "ephemeralContainers"];
-
-/// Whether objects of this kind run pods.
-#[must_use]
-pub fn is_workload(key: &ObjectKey) -> bool {
-    WORKLOADS.contains(&(key.group.as_str(), key.kind.as_str()))
-}
 
 /// Whether running pods are replaced.
 pub(super) fn restarts_pods(change: &ObjectDiff, object: Option<&Value>) -> bool {

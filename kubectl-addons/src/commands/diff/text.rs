@@ -1,6 +1,6 @@
 //! Formats a comparison for people: objects one by one while they fit on a screen, otherwise a line for every decision.
 
-use addons_plan::changes::ObjectChange;
+use addons_plan::changes::{ObjectChange, ObjectDiff};
 use addons_plan::crd_safety::Breakage;
 use addons_plan::migration;
 use common::api::installation::HelmRelease;
@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use crate::words::dry_run::describe_unchecked_changes;
 use crate::words::hint;
 use crate::words::plan::{add_each, add_line};
-use crate::words::review::{describe_object, list_decisions, review_rank};
+use crate::words::review::{ListedObject, change_mark, list_decisions, list_objects};
 
-use super::{DiffedObject, InstallationDiff};
+use super::InstallationDiff;
 
 /// The most lines of objects and fields. More are shown as decisions, unless everything is asked for.
 const MAX_LINES: usize = 40;
@@ -33,15 +33,17 @@ pub(super) fn render_diff(
     extent: DiffExtent,
     now: Timestamp,
 ) -> String {
-    let mut text = list_objects(item, extent, now);
+    let changes = item.objects.iter().map(|object| object.diff);
+    let listed = list_objects(item.plan, changes, extent == DiffExtent::Full, now);
+    let mut text = render_objects(item, &listed);
     let is_short = extent == DiffExtent::Full || text.lines().count() <= MAX_LINES;
     if !is_short {
-        text = list_losses(item);
+        text = render_losses(item, &listed);
     }
-    // Fields and objects are already listed, except those that only name a version.
-    let decisions = list_decisions(&item.review, item.plan).into_iter();
-    for line in decisions.filter(|line| !is_short || line.word == "marks") {
-        if extent == DiffExtent::Screen {
+    if extent == DiffExtent::Screen {
+        let decisions = list_decisions(&item.review, item.plan).into_iter();
+        // What is listed object by object is not repeated.
+        for line in decisions.filter(|line| !is_short || line.word == "marks") {
             add_line(&mut text, line.word, &line.text);
         }
     }
@@ -57,22 +59,14 @@ pub(super) fn render_diff(
     text
 }
 
-/// Lists the objects in the order in which to review them, with their fields.
-fn list_objects(item: &InstallationDiff<'_>, extent: DiffExtent, now: Timestamp) -> String {
+/// Renders the objects with their fields.
+fn render_objects(item: &InstallationDiff<'_>, listed: &[ListedObject<'_>]) -> String {
     let mut text = String::new();
     if let Some(namespace) = item.create_namespace {
         text.push_str(&format!("+ Namespace {namespace}\n"));
     }
-    for object in sort_for_review(&item.objects) {
-        let lines = describe_object(item.plan, object.diff, extent == DiffExtent::Full, now);
-        let is_hidden = match object.change {
-            ObjectChange::Unchanged => true,
-            ObjectChange::Changed => lines.is_empty() && object.diff.unjudged.is_none(),
-            ObjectChange::Added | ObjectChange::Recreated | ObjectChange::Refused => false,
-        };
-        if !is_hidden {
-            add_object(&mut text, object, item, &lines);
-        }
+    for object in listed {
+        add_object(&mut text, object.change, item, &object.lines);
     }
     add_refused_deletions(&mut text, item);
     for key in pruned(item) {
@@ -82,15 +76,17 @@ fn list_objects(item: &InstallationDiff<'_>, extent: DiffExtent, now: Timestamp)
     text
 }
 
-/// Lists what is refused, recreated, deleted and created.
-fn list_losses(item: &InstallationDiff<'_>) -> String {
+/// Renders what is refused, recreated, deleted and created.
+fn render_losses(item: &InstallationDiff<'_>, listed: &[ListedObject<'_>]) -> String {
     let mut text = String::new();
-    for object in sort_for_review(&item.objects) {
-        if matches!(
-            object.change,
-            ObjectChange::Refused | ObjectChange::Recreated
-        ) {
-            add_object(&mut text, object, item, &[]);
+    let mut added = Vec::new();
+    for ListedObject { change, .. } in listed {
+        match change.change() {
+            ObjectChange::Refused | ObjectChange::Recreated => {
+                add_object(&mut text, change, item, &[]);
+            }
+            ObjectChange::Added => added.push(&change.key),
+            ObjectChange::Changed | ObjectChange::Unchanged => {}
         }
     }
     add_refused_deletions(&mut text, item);
@@ -104,34 +100,13 @@ fn list_losses(item: &InstallationDiff<'_>) -> String {
     if let Some(namespace) = item.create_namespace {
         add_line(&mut text, "create", &format!("Namespace {namespace}"));
     }
-    let added = item.objects.iter();
-    let added = added.filter(|object| object.change == ObjectChange::Added);
-    let added = added.map(|object| &object.diff.key).collect();
     add_each(&mut text, "create", added, ToString::to_string);
     text
 }
 
-fn sort_for_review<'a>(objects: &'a [DiffedObject<'a>]) -> Vec<&'a DiffedObject<'a>> {
-    let mut sorted: Vec<&DiffedObject<'_>> = objects.iter().collect();
-    sorted.sort_by_key(|object| review_rank(object.diff));
-    sorted
-}
-
 /// Adds an object, and below it why it is recreated or refused, and these lines.
-fn add_object(
-    text: &mut String,
-    object: &DiffedObject<'_>,
-    item: &InstallationDiff<'_>,
-    lines: &[String],
-) {
-    let mark = match object.change {
-        ObjectChange::Added => '+',
-        ObjectChange::Changed => '~',
-        ObjectChange::Recreated => '±',
-        ObjectChange::Refused => '!',
-        ObjectChange::Unchanged => ' ',
-    };
-    let diff = object.diff;
+fn add_object(text: &mut String, diff: &ObjectDiff, item: &InstallationDiff<'_>, lines: &[String]) {
+    let mark = change_mark(diff.change());
     text.push_str(&format!("{mark} {}\n", diff.key));
     if let Some(why) = &diff.recreated {
         text.push_str(&format!("    recreated: {why}\n"));

@@ -12,11 +12,11 @@ use addons_plan::{InstallationPlan, migration};
 use common::manifest::key::ObjectKey;
 use jiff::Timestamp;
 
-use super::{ShownPlan, TITLE};
+use super::{ShownPlan, TITLE, take_fitting};
 use crate::output::html::graph::{BoxDrawing, DrawnBox};
 use crate::output::html::{HtmlPage, HtmlRow, Tone};
 use crate::words::plan as words;
-use crate::words::review;
+use crate::words::review::{self, ListedObject, field::more_lines};
 
 /// How many lines of one object are shown.
 const MAX_LINES: usize = 200;
@@ -47,10 +47,12 @@ fn add_cluster(page: &mut HtmlPage, plan: &Plan) {
             .map(|line| line.trim().to_owned())
             .collect::<Vec<_>>(),
     );
-    let headlines: Vec<String> = words::describe_plans(plan)
-        .map(|text| text.lines().next().unwrap_or_default().to_owned())
+    let headlines: Vec<String> = plan.installations.iter().map(words::headline).collect();
+    let installations = plan.installations.iter();
+    let changes: Vec<Vec<ObjectDiff>> = installations
+        .map(|planned| planned.plan.changes())
         .collect();
-    let order = DrawnOrder::new(plan);
+    let order = DrawnOrder::new(&plan.graph, &changes);
     let mut room = MAX_BYTES;
     // The drawing is on the first screen, whether one summary comes before it or the headlines of many.
     let is_alone = headlines.len() == 1;
@@ -58,16 +60,16 @@ fn add_cluster(page: &mut HtmlPage, plan: &Plan) {
         page.list(&headlines);
         order.add_to(page);
     }
-    for (planned, headline) in plan.installations.iter().zip(&headlines) {
+    let all = plan.installations.iter().zip(&headlines).zip(&changes);
+    for ((planned, headline), changes) in all {
         let plan = &planned.plan;
-        let changes = plan.changes();
         page.section(headline);
-        add_summary(page, plan, &changes);
+        add_summary(page, plan, changes);
         if is_alone {
             order.add_to(page);
         }
         page.part("Objects");
-        add_objects(page, plan, &changes, &mut room);
+        add_objects(page, plan, changes, &mut room);
     }
     order.add_table_to(page);
 }
@@ -116,20 +118,11 @@ fn add_objects(
     if let Some(namespace) = &plan.create_namespace {
         page.fold(Tone::Good, "added", &format!("Namespace {namespace}"), &[]);
     }
-    let mut sorted: Vec<&ObjectDiff> = changes.iter().collect();
-    sorted.sort_by_key(|change| review::review_rank(change));
-    for change in sorted {
-        let Some((tone, word)) = change_tone(change.change()) else {
-            continue;
-        };
-        let mut lines = review::describe_object(plan, change, false, Timestamp::now());
-        let is_unmentioned = change.change() == ObjectChange::Changed
-            && lines.is_empty()
-            && change.unjudged.is_none();
-        if !is_unmentioned {
-            lines.extend(review::list_schema(plan, change));
-            page.fold(tone, word, &change.key.to_string(), &limit(lines, room));
-        }
+    for listed in review::list_objects(plan, changes, false, Timestamp::now()) {
+        let ListedObject { change, mut lines } = listed;
+        let (tone, word) = change_tone(change.change());
+        lines.extend(review::list_schema(plan, change));
+        page.fold(tone, word, &change.key.to_string(), &limit(lines, room));
     }
     let word = words::deleted_word(plan);
     for deletion in plan.deletions() {
@@ -141,34 +134,25 @@ fn add_objects(
     }
 }
 
-/// Returns the colour and the word of a change; `None` if there is none.
-fn change_tone(change: ObjectChange) -> Option<(Tone, &'static str)> {
+/// Returns the colour and the word of a change.
+fn change_tone(change: ObjectChange) -> (Tone, &'static str) {
     match change {
-        ObjectChange::Added => Some((Tone::Good, "added")),
-        ObjectChange::Changed => Some((Tone::New, "changed")),
-        ObjectChange::Recreated => Some((Tone::Bad, "recreated")),
-        ObjectChange::Refused => Some((Tone::Bad, "refused")),
-        ObjectChange::Unchanged => None,
+        ObjectChange::Added => (Tone::Good, "added"),
+        ObjectChange::Changed => (Tone::New, "changed"),
+        ObjectChange::Recreated => (Tone::Bad, "recreated"),
+        ObjectChange::Refused => (Tone::Bad, "refused"),
+        ObjectChange::Unchanged => (Tone::Plain, "unchanged"),
     }
 }
 
 /// Limits the lines of an object, their length, and the bytes of all of them.
-fn limit(lines: Vec<String>, room: &mut usize) -> Vec<String> {
-    let all = lines.len();
-    let mut shown = Vec::new();
-    for line in lines.into_iter().take(MAX_LINES) {
-        let line = common::text::shorten(line, MAX_CHARACTERS);
-        let Some(rest) = room.checked_sub(line.len()) else {
-            break;
-        };
-        *room = rest;
-        shown.push(line);
-    }
-    match all - shown.len() {
-        0 => {}
-        1 => shown.push("and 1 more line".to_owned()),
-        rest => shown.push(format!("and {rest} more lines")),
-    }
+fn limit(mut lines: Vec<String>, room: &mut usize) -> Vec<String> {
+    let too_many = lines.len().saturating_sub(MAX_LINES);
+    lines.truncate(MAX_LINES);
+    let lines = lines.into_iter();
+    let short = lines.map(|line| common::text::shorten(line, MAX_CHARACTERS));
+    let (mut shown, left_out) = take_fitting(short.collect(), room);
+    shown.extend(more_lines(too_many + left_out));
     shown
 }
 
@@ -181,20 +165,19 @@ struct DrawnOrder<'a> {
 }
 
 impl<'a> DrawnOrder<'a> {
-    fn new(plan: &'a Plan) -> Self {
-        let mut tones = BTreeMap::new();
-        for (part, planned) in plan.installations.iter().enumerate() {
-            for change in planned.plan.changes() {
-                if let Some((tone, _)) = change_tone(change.change()) {
-                    tones.insert((part, change.key), tone);
-                }
-            }
-        }
-        let graph = &plan.graph;
+    /// `changes`: those of each installation.
+    fn new(graph: &'a Graph, changes: &[Vec<ObjectDiff>]) -> Self {
+        let all = changes.iter().enumerate();
+        let all = all.flat_map(|(part, changes)| changes.iter().map(move |it| (part, it)));
+        let changed = all.filter(|(_, it)| it.change() != ObjectChange::Unchanged);
+        let tones = changed.map(|(part, change)| {
+            let (tone, _) = change_tone(change.change());
+            ((part, change.key.clone()), tone)
+        });
         Self {
             levels: graph.levels(),
             graph,
-            tones,
+            tones: tones.collect(),
         }
     }
 

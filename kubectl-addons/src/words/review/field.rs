@@ -37,12 +37,17 @@ pub fn format_field(field: &FieldChange, full: bool, now: Timestamp) -> Vec<Stri
         true => format!("  {line}"),
         false => format!("  {}", shorten(line, MAX_LINE)),
     }));
-    match rest {
-        0 => {}
-        1 => lines.push("  and 1 more line".to_owned()),
-        rest => lines.push(format!("  and {rest} more lines")),
-    }
+    lines.extend(more_lines(rest).map(|line| format!("  {line}")));
     lines
+}
+
+/// `and 2 more lines`, if any are left out.
+pub fn more_lines(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("and 1 more line".to_owned()),
+        count => Some(format!("and {count} more lines")),
+    }
 }
 
 /// Returns the lines that differ, with `-` and `+`; `None` if a text has only one line, or is too long.
