@@ -322,7 +322,8 @@ impl<'a> InstallationDiff<'a> {
         let is_same = is_applied && self.from.map(upgrade_inputs) == self.to.map(upgrade_inputs);
         let others = self.summary.pruned + self.summary.released;
         let is_due = self.version_change().is_some() || !self.record.is_empty() || others > 0;
-        self.summary.changed + self.summary.added > 0 && is_same && !is_due
+        let edited = self.summary.changed + self.summary.relabelled + self.summary.added;
+        edited > 0 && is_same && !is_due
     }
 
     fn new(plan: &'a InstallationPlan, changes: &'a [ObjectDiff]) -> Self {

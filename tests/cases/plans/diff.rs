@@ -5,6 +5,32 @@ use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+/// A label that only names a version is counted, and an edit of it is restored as any other.
+#[tokio::test]
+async fn an_edited_version_label_is_relabelled_and_can_be_restored() -> Result<()> {
+    let stage = Stage::new("diff-label").await?;
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app.kubernetes.io/version: '1'}}\n";
+    let index = stage.index("index.yaml", &[("label", "1.0.0", manifest)])?;
+    let line = format!("install label --channel {index} --yes");
+    stage.run(&line).await?.done()?;
+    let edit = json!({"metadata": {"labels": {"app.kubernetes.io/version": "2"}}});
+    stage.patch("configmap", "a", &edit).await?;
+    let line = format!("diff label --channel {index}");
+    let shown = stage.run(&line).await?.ended(1)?;
+    ensure!(
+        shown
+            .stdout
+            .ends_with("0 changed, 0 added, 0 pruned, 1 relabelled, 0 unchanged\n")
+            && shown
+                .stderr
+                .contains("restore: kubectl addons upgrade label"),
+        "{}{}",
+        shown.stdout,
+        shown.stderr
+    );
+    Ok(())
+}
+
 #[tokio::test]
 async fn fields_with_their_owners_and_the_counts() -> Result<()> {
     let stage = Stage::new("diff").await?;
