@@ -72,7 +72,7 @@ fn alerts_and_the_dashboard_ask_for_metrics_that_exist() -> Result<()> {
     Ok(())
 }
 
-/// What a loop exports before anything has happened, which is also what an alert compares the first failure with.
+/// What a loop exports before anything has happened. Alerts compare the first failure with these values.
 #[test]
 fn the_page_lists_the_metrics_of_a_loop() -> Result<()> {
     let text = LoopMetrics::default().encode_text()?;

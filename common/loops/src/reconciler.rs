@@ -209,7 +209,7 @@ impl Reconciler<'_> {
         leader.end(done);
     }
 
-    /// Counts the failure of a watch, and reports it now and then. What may not be watched is no failure: it is read at the interval.
+    /// Counts the failure of a watch, and reports it now and then. A kind that may not be watched is read at the interval, and does not count as a failure.
     fn report_failed_watch(
         &self,
         leader: &mut LeaderState,

@@ -1,7 +1,7 @@
 //! References to objects that exist nowhere: neither in the cluster, nor among the objects of the command (semantics 12.22).
 //!
 //! A reference counts only if its absence matters, and if nothing is likely to create the object later: a reference that is optional, that
-//! a custom resource or a container of the command mentions, or of a kind that a role of the command allows to create, is no finding.
+//! a custom resource or a container of the command mentions, or of a kind that a role of the command allows to create, is not reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -35,7 +35,7 @@ pub fn find_mistakes<K: CustomResourceExt>(document: &Value) -> Vec<DocumentMist
     mistakes.collect()
 }
 
-/// Returns a mistake for each field of the specification that one of our objects does not have, and that would be lost.
+/// Returns a mistake for each unknown field of a specification: our type does not have it, so its value would be lost.
 #[must_use]
 pub fn find_unknown_fields<K: CustomResourceExt>(document: &Value) -> Vec<DocumentMistake> {
     let findings = SchemaChecker::check_root(&schema_of::<K>(), document).into_iter();

@@ -66,7 +66,7 @@ fn channel_row(planned: &PlannedInstallation) -> Option<ChannelRow> {
     let name = annotation::parse_annotation_key(&record.key)?.to_owned();
     let read = |text: &Option<String>| ChannelVersion::parse(&name, text.as_deref()?).ok();
     let (before, after) = (read(&record.before), read(&record.after));
-    // The version that is added for tools from before kops 1.22 is no update.
+    // A version that is only added for tools from before kops 1.22 is not an update.
     let is_same = match (&before, &after) {
         (Some(before), Some(after)) => {
             let rules = SelectionRules::Channels;
