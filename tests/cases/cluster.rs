@@ -44,6 +44,7 @@ mod rotation;
 mod rules;
 mod safety;
 mod scale;
+mod shown;
 mod signatures;
 mod soak;
 mod starter;

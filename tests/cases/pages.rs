@@ -1,6 +1,4 @@
 //! The pages of the project: their size, their links, the commands that they name, and the rules that code and pages cite.
-//!
-//! A page is a `*.md` file of the checkout. Code is fenced by three backticks; a code span ends on the line where it begins.
 
 mod commands;
 
@@ -8,91 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use addons_tests::page::{Page, ROOT};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Lines of the README.
 const MOST_LINES: usize = 200;
 /// Characters of a line that is neither code nor a row of a table.
 const WIDEST: usize = 100;
-/// One page.
-struct Page {
-    /// From the root of the checkout.
-    name: String,
-    path: PathBuf,
-    lines: Vec<Line>,
-}
-
-/// One line of a page.
-struct Line {
-    /// From 1.
-    number: usize,
-    text: String,
-    /// Of a line of code: what stands behind the fence of its block, mostly nothing. Fences count as code.
-    language: Option<String>,
-}
-
-impl Page {
-    fn read(path: PathBuf) -> Result<Self> {
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let name = path.strip_prefix(ROOT).unwrap_or(&path);
-        let mut block: Option<String> = None;
-        let lines = text.lines().enumerate().map(|(index, text)| {
-            let fence = text.trim_start().strip_prefix("```");
-            let before = block.clone();
-            if let Some(language) = fence {
-                block = match before {
-                    Some(_) => None,
-                    None => Some(language.to_owned()),
-                };
-            }
-            Line {
-                number: index + 1,
-                text: text.to_owned(),
-                language: before.or_else(|| block.clone()),
-            }
-        });
-        Ok(Self {
-            name: name.display().to_string(),
-            lines: lines.collect(),
-            path,
-        })
-    }
-
-    fn prose(&self) -> impl Iterator<Item = &Line> {
-        self.lines.iter().filter(|line| line.language.is_none())
-    }
-
-    /// The anchors of its headings, as GitHub makes them.
-    fn anchors(&self) -> BTreeSet<String> {
-        let mut anchors = BTreeSet::new();
-        for line in self.prose().filter(|line| line.text.starts_with('#')) {
-            let title = line.text.trim_start_matches('#').trim().to_lowercase();
-            let kept = title.chars().filter_map(|c| match c {
-                ' ' => Some('-'),
-                c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
-                _ => None,
-            });
-            let anchor: String = kept.collect();
-            let mut unique = anchor.clone();
-            let mut count = 0;
-            while !anchors.insert(unique.clone()) {
-                count += 1;
-                unique = format!("{anchor}-{count}");
-            }
-        }
-        anchors
-    }
-
-    /// Code spans of its prose, with the number of their line.
-    fn spans(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.prose().flat_map(|line| {
-            let pieces = line.text.split('`').skip(1).step_by(2);
-            pieces.map(|span| (line.number, span))
-        })
-    }
-}
 
 /// Files of the checkout with one of these endings, sorted; nothing that is built or ignored, and of what is hidden only `.github`.
 fn files(endings: &[&str]) -> Result<Vec<PathBuf>> {
@@ -134,7 +55,7 @@ fn none(wrong: &[String]) -> Result<()> {
 /// # Errors
 /// The page cannot be read.
 pub(crate) fn anchors_of(name: &str) -> Result<BTreeSet<String>> {
-    Ok(Page::read(Path::new(ROOT).join(name))?.anchors())
+    Ok(Page::named(name)?.anchors())
 }
 
 #[test]
@@ -286,7 +207,7 @@ fn no_citation_leads_out_of_the_repository() -> Result<()> {
 #[test]
 fn every_rule_that_is_cited_is_there() -> Result<()> {
     let mut tally = Tally::new("pages::every_rule_that_is_cited_is_there");
-    let semantics = Page::read(Path::new(ROOT).join("common/semantics.md"))?;
+    let semantics = Page::named("common/semantics.md")?;
     let rules = rules(&semantics)?;
     let mut wrong = Vec::new();
     for path in files(&[".rs", ".md"])? {

@@ -17,6 +17,7 @@ pub mod kubelet;
 pub mod lifecycle;
 pub mod monitoring;
 pub mod objects;
+pub mod page;
 pub mod plugin;
 pub mod proxy;
 pub mod raw;

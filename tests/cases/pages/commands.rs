@@ -1,9 +1,10 @@
 //! Every `kubectl addons …` in code blocks and code spans of the pages is one that the plugin understands.
 
+use addons_tests::page::{Page, ROOT};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 
-use super::{Page, none, pages};
+use super::{none, pages};
 
 /// How a line of code begins that holds a command, before `kubectl addons`: as typed, or as messages print it.
 const PROMPTS: [&str; 8] = [
@@ -224,7 +225,7 @@ fn the_plugin_understands_every_command_of_its_messages() -> Result<()> {
     let mut commands = 0;
     for path in super::files(&[".rs"])? {
         // Tests of the plugin type what it must not understand.
-        let name = path.strip_prefix(super::ROOT).unwrap_or(&path);
+        let name = path.strip_prefix(ROOT).unwrap_or(&path);
         if name.components().any(|part| part.as_os_str() == "tests") {
             continue;
         }
