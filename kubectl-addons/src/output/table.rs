@@ -1,6 +1,11 @@
-//! Prints columns that never wrap, as kubectl does.
+//! Prints columns as kubectl does, and row by row on a terminal that is too narrow for them.
 
 use crate::cli::Listing;
+
+/// Between two cells of a line.
+const GAP: &str = "   ";
+/// An empty cell.
+const NOTHING: &str = "–";
 
 /// Rows of text under a header.
 #[derive(Debug)]
@@ -22,7 +27,7 @@ impl Table {
             let cell = cell.split_whitespace().collect::<Vec<_>>().join(" ");
             let cell = super::escape_text(&cell);
             if cell.is_empty() {
-                "–".to_owned()
+                NOTHING.to_owned()
             } else {
                 cell
             }
@@ -30,42 +35,70 @@ impl Table {
         self.rows.push(cells.into_iter().map(clean).collect());
     }
 
-    /// Renders the text: columns as wide as their widest cell, with three blanks between them.
+    /// Renders the text: columns as wide as their widest cell, with three blanks between them. On a terminal on which they would wrap,
+    /// each row is a paragraph instead: its first cell, and below it every other one after the name of its column.
     pub fn render(&self) -> String {
-        render_rows(&self.rows)
+        render_rows(&self.rows, true, super::terminal_width())
     }
 
     /// Renders the text, without the header if `--no-headers` is set.
     pub fn render_listing(&self, asked: Listing) -> String {
-        render_rows(
-            self.rows
-                .get(usize::from(asked.no_headers)..)
-                .unwrap_or_default(),
-        )
+        render_rows(&self.rows, !asked.no_headers, super::terminal_width())
     }
 }
 
-fn render_rows(rows: &[Vec<String>]) -> String {
+fn render_rows(rows: &[Vec<String>], has_header: bool, terminal: Option<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         rows.iter()
+            .skip(usize::from(!has_header))
             .filter_map(|row| row.get(column))
             .map(|cell| cell.chars().count())
             .max()
             .unwrap_or_default()
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&super::pad_text(cell, *width));
-            line.push_str("   ");
+    let whole = widths.iter().sum::<usize>() + GAP.len() * columns.saturating_sub(1);
+    match (rows, terminal) {
+        ([header, rows @ ..], Some(terminal)) if whole > terminal => {
+            let rows = rows
+                .iter()
+                .map(|row| render_paragraph(header, row, terminal));
+            rows.collect()
         }
-        text.push_str(line.trim_end());
-        text.push('\n');
+        _ => rows
+            .iter()
+            .skip(usize::from(!has_header))
+            .map(|row| render_row(row, &widths))
+            .collect(),
     }
-    text
+}
+
+fn render_row(row: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (cell, width) in row.iter().zip(widths) {
+        line.push_str(&super::pad_text(cell, *width));
+        line.push_str(GAP);
+    }
+    format!("{}\n", line.trim_end())
+}
+
+/// A row for a terminal of this width. Lines end between cells, and empty cells are left out.
+fn render_paragraph(header: &[String], row: &[String], terminal: usize) -> String {
+    let mut lines: Vec<String> = row.first().cloned().into_iter().collect();
+    let cells = header.iter().zip(row).skip(1);
+    for (column, cell) in cells.filter(|(_, cell)| *cell != NOTHING) {
+        let cell = format!("{column} {cell}");
+        let fits = |line: &String| {
+            let width = line.chars().count() + GAP.len() + cell.chars().count();
+            line.starts_with(' ') && width <= terminal
+        };
+        match lines.last_mut().filter(|line| fits(line)) {
+            Some(line) => *line = format!("{line}{GAP}{cell}"),
+            None => lines.push(format!("  {cell}")),
+        }
+    }
+    format!("{}\n", lines.join("\n"))
 }
 
 #[cfg(test)]
@@ -99,5 +132,21 @@ mod tests {
             table.render_listing(asked),
             "größer      1.0.0\na           –\ntwo lines   2\n"
         );
+    }
+
+    #[test]
+    fn on_a_narrow_terminal_each_row_is_a_paragraph() {
+        let mut table = Table::new(&["NAME", "TARGET", "VERSION", "STATUS", "AGE"]);
+        let row = ["web", "shop", "1.0.0", "Failed: it does not become ready", "3m"];
+        table.add_row(row.map(str::to_owned).to_vec());
+        let row = ["dns", "", "1.0.0", "Ready", "3m"];
+        table.add_row(row.map(str::to_owned).to_vec());
+        let narrow = "web\n  TARGET shop   VERSION 1.0.0\n  STATUS Failed: it does not become ready\n  AGE 3m\n\
+                      dns\n  VERSION 1.0.0   STATUS Ready   AGE 3m\n";
+        assert_eq!(render_rows(&table.rows, true, Some(45)), narrow);
+        assert_eq!(render_rows(&table.rows, false, Some(45)), narrow);
+        let wide = render_rows(&table.rows, true, None);
+        let widest = wide.lines().map(|line| line.chars().count()).max().unwrap();
+        assert_eq!(render_rows(&table.rows, true, Some(widest)), wide);
     }
 }
