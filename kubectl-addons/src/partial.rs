@@ -91,23 +91,37 @@ pub fn report_failure(name: &str, error: OperationError) -> Exit {
     }])
 }
 
-/// Adds their installations to errors that do not name them. Installations with the same error share it.
+/// Adds their installations to errors that do not name them. Installations with the same error share it; if only its place differs, the
+/// place is left out.
 fn name_errors(failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Vec<anyhow::Error> {
-    let mut errors: Vec<(String, Vec<String>, anyhow::Error)> = Vec::new();
-    for FailedInstallation { name, error } in failed {
-        let error = set_place::within(set.cloned(), error);
-        let text = describe_chain(error.as_ref());
-        match errors.iter_mut().find(|(known, ..)| *known == text) {
-            Some((_, names, _)) => names.push(name),
-            None => errors.push((text, vec![name], error)),
+    let mut shared: Vec<(String, Vec<FailedInstallation>)> = Vec::new();
+    for one in failed {
+        let cause = describe_chain(one.error.root());
+        match shared.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, alike)) => alike.push(one),
+            None => shared.push((cause, vec![one])),
         }
     }
-    let errors = errors.into_iter();
-    let named = errors.map(|(text, names, error)| match names.as_slice() {
+    let shared = shared.into_iter();
+    shared.filter_map(|(_, alike)| name_error(alike, set)).collect()
+}
+
+/// The error that installations share.
+fn name_error(alike: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Option<anyhow::Error> {
+    let text = describe_chain(&alike.first()?.error);
+    let has_one_place = alike.iter().all(|one| describe_chain(&one.error) == text);
+    let names: Vec<String> = alike.iter().map(|one| one.name.clone()).collect();
+    let error = alike.into_iter().next()?.error;
+    let error = if has_one_place {
+        error
+    } else {
+        error.into_root()
+    };
+    let error = set_place::within(set.cloned(), error);
+    Some(match names.as_slice() {
         [name] if names_it(&text, name) => error,
         names => error.context(list_first(names, MOST_NAMED)),
-    });
-    named.collect()
+    })
 }
 
 /// Whether a text has a name as a word.
@@ -150,6 +164,11 @@ mod tests {
             error.to_string(),
             "a, b: no catalogue named x1\nno catalogue named till\nc: no catalogue named x2"
         );
+        let placed = |name: &str| failed(name, unknown("x1").with_place(format!("{name} in team")));
+        let error = check_failed(vec![placed("a"), placed("b")], None).unwrap_err();
+        assert_eq!(describe_chain(error.as_ref()), "a, b: no catalogue named x1");
+        let error = check_failed(vec![placed("a")], None).unwrap_err();
+        assert_eq!(describe_chain(error.as_ref()), "a in team: no catalogue named x1");
         let one = check_failed(vec![failed("a", unknown("x1"))], None).unwrap_err();
         assert_eq!(one.to_string(), "no catalogue named x1");
         check_failed(Vec::new(), None).unwrap();

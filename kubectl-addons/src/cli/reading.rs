@@ -144,8 +144,8 @@ pub struct CatalogueViewArgs {
 /// Flags of `catalogue validate`.
 #[derive(Args, Debug)]
 pub struct CatalogueValidateArgs {
-    /// AddonCatalogue manifests or kops indexes: files, file://, http(s):// or oci:// URLs
-    #[arg(required = true, value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
+    /// AddonCatalogue manifests or kops indexes: files, folders with a file catalogue.yaml, file://, http(s):// or oci:// URLs
+    #[arg(default_value = ".", value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<Typed>,
     /// Also read sources on servers, not only in the catalogue and on this machine
     #[arg(long)]

@@ -16,6 +16,15 @@ impl OperationError {
         }
     }
 
+    /// The same, by value.
+    #[must_use]
+    pub fn into_root(self) -> Self {
+        match self {
+            Self::Within { error, .. } | Self::InDirectory { error, .. } => error.into_root(),
+            error => error,
+        }
+    }
+
     /// Whether the error says that the caller lacks a right.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
