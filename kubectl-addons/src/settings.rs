@@ -1,5 +1,7 @@
 //! Converts flags and environment into a client configuration, with kubectl's precedence: flag, kubeconfig.
 
+mod credential_plugins;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +19,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Returns the client configuration: from the kubeconfig, else from `--server`, else from the pod that this runs in.
 ///
 /// # Errors
-/// The kubeconfig or a certificate file cannot be read, the context is unknown, or nothing names a server.
+/// The kubeconfig or a certificate file cannot be read, the context is unknown, nothing names a server, or kubectl's preferences do not
+/// allow the program that gets the credentials.
 pub async fn client_config(global: &GlobalArgs) -> Result<Config> {
     let options = KubeConfigOptions {
         context: global.context.clone(),
@@ -39,6 +42,9 @@ pub async fn client_config(global: &GlobalArgs) -> Result<Config> {
         },
     };
     override_by_flags(&mut config, global)?;
+    if let Some(exec) = &config.auth_info.exec {
+        credential_plugins::check(exec)?;
+    }
     check_server_url(&config.cluster_url)?;
     Ok(config)
 }
