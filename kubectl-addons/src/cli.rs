@@ -34,7 +34,9 @@ use common::catalogue::author::Typed;
 
 use duration::bound;
 pub use duration::duration;
-pub use format::{ComparisonOutput, Listing, Output, OutputFormat, PagedOutput, ReportOutput};
+pub use format::{
+    ComparisonOutput, Listing, Output, OutputFormat, PagedOutput, ReportOutput, ValueFormat,
+};
 use name::Candidates;
 
 /// Manages the add-ons of a cluster from versioned catalogues.

@@ -4,6 +4,7 @@
 
 mod held;
 pub mod html;
+mod kyaml;
 pub mod live;
 pub mod log;
 pub mod markdown;
@@ -20,7 +21,7 @@ use common::causes::with_causes;
 use common::foreign::escape_controls;
 use serde::Serialize;
 
-use crate::cli::{Listing, OutputFormat};
+use crate::cli::{Listing, OutputFormat, ValueFormat};
 use crate::exit::{self, Exit};
 use crate::refusal::AnnouncedRefusal;
 use crate::words::{ending, typed};
@@ -100,7 +101,7 @@ pub fn print_names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) {
 pub fn print_value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow::Result<()> {
     let asked = asked.into();
     let mut text = match asked.format {
-        OutputFormat::Template(template) => {
+        OutputFormat::Value(ValueFormat::Template(template)) => {
             let value = serde_json::to_value(value)?;
             let text = template
                 .render(&value, asked.no_headers)
@@ -108,7 +109,8 @@ pub fn print_value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow
             print_bytes(text.as_bytes());
             return Ok(());
         }
-        OutputFormat::Yaml => serde_saphyr::to_string(value)?,
+        OutputFormat::Value(ValueFormat::Yaml) => serde_saphyr::to_string(value)?,
+        OutputFormat::Value(ValueFormat::Kyaml) => kyaml::render(&serde_json::to_value(value)?),
         _ => serde_json::to_string_pretty(value)?,
     };
     if !text.ends_with('\n') {

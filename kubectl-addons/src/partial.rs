@@ -103,7 +103,9 @@ fn name_errors(failed: Vec<FailedInstallation>, set: Option<&SetPlace>) -> Vec<a
         }
     }
     let shared = shared.into_iter();
-    shared.filter_map(|(_, alike)| name_error(alike, set)).collect()
+    shared
+        .filter_map(|(_, alike)| name_error(alike, set))
+        .collect()
 }
 
 /// The error that installations share.
@@ -166,9 +168,15 @@ mod tests {
         );
         let placed = |name: &str| failed(name, unknown("x1").with_place(format!("{name} in team")));
         let error = check_failed(vec![placed("a"), placed("b")], None).unwrap_err();
-        assert_eq!(describe_chain(error.as_ref()), "a, b: no catalogue named x1");
+        assert_eq!(
+            describe_chain(error.as_ref()),
+            "a, b: no catalogue named x1"
+        );
         let error = check_failed(vec![placed("a")], None).unwrap_err();
-        assert_eq!(describe_chain(error.as_ref()), "a in team: no catalogue named x1");
+        assert_eq!(
+            describe_chain(error.as_ref()),
+            "a in team: no catalogue named x1"
+        );
         let one = check_failed(vec![failed("a", unknown("x1"))], None).unwrap_err();
         assert_eq!(one.to_string(), "no catalogue named x1");
         check_failed(Vec::new(), None).unwrap();

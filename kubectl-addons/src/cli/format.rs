@@ -14,22 +14,32 @@ pub enum OutputFormat {
     Table,
     /// more columns
     Wide,
-    /// JSON; several results are one object with `items`
-    Json,
-    /// the same as YAML
-    Yaml,
     /// kind/name, one per line
     Name,
+    /// for programs; several results are one object with `items`
+    Value(ValueFormat),
+}
+
+/// Formats for programs. They print the same value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueFormat {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// YAML with braces, as of kubectl.
+    Kyaml,
     /// JSON through a template. The template lives as long as the program, because it is an argument.
     Template(&'static OutputTemplate),
 }
 
 /// The names of the formats, and what they print.
-const FORMATS: [(&str, &str); 7] = [
+const FORMATS: [(&str, &str); 8] = [
     ("table", "columns"),
     ("wide", "more columns"),
     ("json", "JSON; several results are one object with `items`"),
     ("yaml", "the same as YAML"),
+    ("kyaml", "the same as KYAML, with braces and quotes"),
     ("name", "kind/name, one per line"),
     (
         JSON_PATH,
@@ -130,6 +140,12 @@ impl PagedOutput {
     }
 }
 
+impl From<ValueFormat> for Listing {
+    fn from(format: ValueFormat) -> Self {
+        OutputFormat::Value(format).into()
+    }
+}
+
 impl From<OutputFormat> for Listing {
     fn from(format: OutputFormat) -> Self {
         Self {
@@ -159,7 +175,10 @@ impl TypedValueParser for FormatParser {
             (None, None) => None,
         };
         match template {
-            Some(Ok(template)) => return Ok(OutputFormat::Template(Box::leak(Box::new(template)))),
+            Some(Ok(template)) => {
+                let template = ValueFormat::Template(Box::leak(Box::new(template)));
+                return Ok(OutputFormat::Value(template));
+            }
             Some(Err(why)) => {
                 let text = format!("-o {typed}: {why}\n");
                 return Err(clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command));
@@ -169,8 +188,9 @@ impl TypedValueParser for FormatParser {
         let named = PossibleValuesParser::new(values()).parse_ref(command, arg, value)?;
         Ok(match named.as_str() {
             "wide" => OutputFormat::Wide,
-            "json" => OutputFormat::Json,
-            "yaml" => OutputFormat::Yaml,
+            "json" => OutputFormat::Value(ValueFormat::Json),
+            "yaml" => OutputFormat::Value(ValueFormat::Yaml),
+            "kyaml" => OutputFormat::Value(ValueFormat::Kyaml),
             "name" => OutputFormat::Name,
             _ => OutputFormat::Table,
         })

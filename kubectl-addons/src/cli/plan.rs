@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::OutputFormat;
+use super::ValueFormat;
 use super::fleet::{ClusterArgs, WaveArgs};
 use super::name::Candidates;
 use super::operation::{
@@ -93,7 +93,7 @@ pub enum PlanOutput {
     /// The text of the confirmation, on stdout.
     Text,
     /// The plan file on stdout.
-    Print(OutputFormat),
+    Print(ValueFormat),
     /// The plan as an HTML page.
     Html,
     /// The plan for a pull request.
@@ -119,15 +119,16 @@ fn plan_output(typed: &str) -> Result<PlanOutput, String> {
         "" => Err("it is empty; name a file".to_owned()),
         "text" => Ok(PlanOutput::Text),
         // As in other programs, `-` is stdout.
-        "json" | "-" => Ok(PlanOutput::Print(OutputFormat::Json)),
-        "yaml" => Ok(PlanOutput::Print(OutputFormat::Yaml)),
+        "json" | "-" => Ok(PlanOutput::Print(ValueFormat::Json)),
+        "yaml" => Ok(PlanOutput::Print(ValueFormat::Yaml)),
+        "kyaml" => Ok(PlanOutput::Print(ValueFormat::Kyaml)),
         "html" => Ok(PlanOutput::Html),
         "markdown" => Ok(PlanOutput::Markdown),
         "dot" => Ok(PlanOutput::Draw(DrawingLanguage::Dot)),
         "mermaid" => Ok(PlanOutput::Draw(DrawingLanguage::Mermaid)),
         // Formats of other commands are not file names.
         "table" | "wide" | "name" | "md" => Err(format!(
-            "{typed} is not a format of a plan; use text, json, yaml, html, markdown, dot, mermaid, or ./{typed} for a file of that name"
+            "{typed} is not a format of a plan; use text, json, yaml, kyaml, html, markdown, dot, mermaid, or ./{typed} for a file of that name"
         )),
         page if page.ends_with(".html") => Err(format!(
             "a file is a plan for apply; for the page: -o html > {page}"
@@ -144,9 +145,9 @@ mod tests {
     fn formats_and_files() {
         assert_eq!(
             plan_output("yaml"),
-            Ok(PlanOutput::Print(OutputFormat::Yaml))
+            Ok(PlanOutput::Print(ValueFormat::Yaml))
         );
-        assert_eq!(plan_output("-"), Ok(PlanOutput::Print(OutputFormat::Json)));
+        assert_eq!(plan_output("-"), Ok(PlanOutput::Print(ValueFormat::Json)));
         for file in ["plan.json", "./dot", "out/json"] {
             assert_eq!(plan_output(file), Ok(PlanOutput::File(file.into())));
         }

@@ -76,6 +76,8 @@ pub enum RenderFormat {
     /// the objects, one document each
     #[default]
     Yaml,
+    /// the same as KYAML, with braces and quotes
+    Kyaml,
     /// the objects as one List
     Json,
     /// the text as it was rendered, except for Secrets

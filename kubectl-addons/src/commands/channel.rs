@@ -175,9 +175,7 @@ async fn run_pass(
 fn show_due(plan: &Plan, asked: Listing) -> Result<()> {
     let rows: Vec<ChannelRow> = table::channel_rows(plan);
     match asked.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: &rows }, asked)
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: &rows }, asked),
         OutputFormat::Name => {
             output::print_names("addon", rows.iter().map(|row| row.name.as_str()));
             Ok(())
@@ -221,9 +219,7 @@ pub async fn list(session: &Session, args: &ChannelListArgs) -> Result<Exit> {
         }
     }
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: &rows }, args.output)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: &rows }, args.output)?,
         OutputFormat::Name => {
             output::print_names("addon", rows.iter().map(|row| row.name.as_str()))
         }

@@ -238,7 +238,7 @@ pub(crate) fn show(found: &[(Option<&str>, &ClusterDiff)], args: &DiffArgs) -> R
             let names = differing.map(|item| item.installation.name.as_str());
             output::print_names("addoninstallation.kubectl-addons.dev", names);
         }
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             let items: Vec<InstallationDiff<'_>> =
                 items.into_iter().map(|(item, _)| item).collect();
             output::print_value(&output::ItemList { items: &items }, format)?;

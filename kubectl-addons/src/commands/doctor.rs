@@ -42,7 +42,7 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> Result<Exit> {
     let problems = reading::find_problems(session.ctx()).await?;
     let found: Vec<DoctorRow> = problems.iter().map(DoctorRow::new).collect();
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             output::print_value(&ItemList { items: &found }, args.output)?;
         }
         OutputFormat::Name => {

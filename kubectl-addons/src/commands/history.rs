@@ -124,7 +124,7 @@ impl RevisionRow {
 
 fn show(rows: &[RevisionRow], name: &InstallationName, args: &HistoryArgs) -> Result<()> {
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             output::print_value(&ItemList { items: rows }, args.output)?;
         }
         OutputFormat::Name => {

@@ -152,9 +152,7 @@ fn collect_images(
 
 fn print_images(rows: &[ImageRow], asked: Listing) -> Result<()> {
     match asked.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: rows }, asked)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: rows }, asked)?,
         OutputFormat::Wide => {
             let mut table = Table::new(&["IMAGE", "ADD-ONS"]);
             for row in rows {

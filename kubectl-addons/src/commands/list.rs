@@ -209,9 +209,7 @@ pub(crate) fn show(listed: &ListedInstallations, args: &ListArgs) -> Result<()> 
         is_checked,
     } = listed;
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: rows }, args.output)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: rows }, args.output)?,
         OutputFormat::Name => {
             for row in rows {
                 output::print_text(&format!(

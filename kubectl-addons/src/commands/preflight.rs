@@ -152,9 +152,7 @@ pub(crate) fn show(
 
 fn print(report: &PreflightReport, listing: Listing) -> Result<()> {
     match listing.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(report, listing)?
-        }
+        OutputFormat::Value(_) => output::print_value(report, listing)?,
         OutputFormat::Name => output::print_names(
             "addoninstallation.kubectl-addons.dev",
             report.items.iter().map(|row| row.name.as_str()),

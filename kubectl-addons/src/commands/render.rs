@@ -20,7 +20,7 @@ use common::values;
 use serde_json::{Value, json};
 
 use super::chosen::{self, LookupScope};
-use crate::cli::OutputFormat;
+use crate::cli::ValueFormat;
 use crate::cli::render::{RenderArgs, RenderFormat, RenderMethod};
 use crate::exit::{Exit, UsageError};
 use crate::session::Session;
@@ -179,11 +179,16 @@ fn read_data(file: &Path) -> Result<Value> {
 fn print(objects: &[Value], format: RenderFormat) -> Result<()> {
     if format == RenderFormat::Json {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        return output::print_value(&list, OutputFormat::Json);
+        return output::print_value(&list, ValueFormat::Json);
     }
     for object in objects {
-        output::print_bytes(b"---\n");
-        output::print_value(object, OutputFormat::Yaml)?;
+        match format {
+            RenderFormat::Kyaml => output::print_value(object, ValueFormat::Kyaml)?,
+            RenderFormat::Json | RenderFormat::Yaml | RenderFormat::Raw => {
+                output::print_bytes(b"---\n");
+                output::print_value(object, ValueFormat::Yaml)?;
+            }
+        }
     }
     Ok(())
 }

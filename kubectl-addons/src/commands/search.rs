@@ -95,9 +95,7 @@ fn print(
     nothing: impl FnOnce() -> String,
 ) -> Result<Exit> {
     match asked.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: rows }, asked)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: rows }, asked)?,
         OutputFormat::Name => {
             output::print_names("addon", rows.iter().map(|row| row.name.as_str()))
         }

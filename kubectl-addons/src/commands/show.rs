@@ -157,9 +157,7 @@ pub async fn run(session: &Session, args: &ShowArgs) -> Result<Exit> {
     }
     let shown = ShownAddon::new(found.wish, &facts, &selection, rendered);
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&shown, args.output.format)?
-        }
+        OutputFormat::Value(_) => output::print_value(&shown, args.output.format)?,
         OutputFormat::Name => output::print_names("addon", std::iter::once(shown.name.as_str())),
         OutputFormat::Table | OutputFormat::Wide => output::print_text(&text::render_addon(&shown)),
     }

@@ -111,7 +111,7 @@ pub async fn run(session: &Session, args: &StatusArgs) -> Result<Exit> {
 
 fn show(args: &StatusArgs, listing: Listing, all: &[ObservedInstallation]) -> Result<()> {
     match (listing.format, all) {
-        (OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_), all) => {
+        (OutputFormat::Value(_), all) => {
             output::print_value(&document(args, all)?, listing)?;
         }
         (OutputFormat::Table | OutputFormat::Wide, []) => output::note("nothing is installed"),
@@ -173,7 +173,7 @@ pub(crate) fn show_clusters(
                 .collect();
             output::print_bytes(page::render_page(&all, Timestamp::now()).as_bytes());
         }
-        Some(OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_)) => {
+        Some(OutputFormat::Value(_)) => {
             let items = all.iter();
             let items: Vec<InstallationView<'_>> = items
                 .map(|(cluster, looked)| InstallationView::new(Some(cluster), looked))

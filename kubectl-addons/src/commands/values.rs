@@ -16,7 +16,7 @@ use common::values::layers::{ExplainedValue, LayerValues, Layers};
 use common::values::path::ValuePath;
 use serde::Serialize;
 
-use crate::cli::{OutputFormat, reading};
+use crate::cli::{OutputFormat, ValueFormat, reading};
 use crate::exit::Exit;
 use crate::failure;
 use crate::output::{self, ItemList, table::Table};
@@ -50,17 +50,15 @@ pub async fn run(session: &Session, args: &reading::ValuesArgs) -> Result<Exit> 
                 .map(|leaf| format!("{}\n", leaf.value.path));
             output::print_text(&lines.collect::<String>());
         }
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) if args.explain => {
+        OutputFormat::Value(_) if args.explain => {
             output::print_value(&ItemList { items: &explained }, args.output)?;
         }
         OutputFormat::Table | OutputFormat::Wide if args.explain => output::print_painted(
             &table(&explained, args.output.format).render_listing(args.output),
         ),
-        OutputFormat::Json | OutputFormat::Template(_) => {
-            output::print_value(&layers.merge_masked(), args.output)?;
-        }
-        OutputFormat::Table | OutputFormat::Wide | OutputFormat::Yaml => {
-            output::print_value(&layers.merge_masked(), OutputFormat::Yaml)?;
+        OutputFormat::Value(_) => output::print_value(&layers.merge_masked(), args.output)?,
+        OutputFormat::Table | OutputFormat::Wide => {
+            output::print_value(&layers.merge_masked(), ValueFormat::Yaml)?;
         }
     }
     for error in &unread {

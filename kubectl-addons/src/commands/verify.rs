@@ -267,7 +267,7 @@ fn chart_entry(reference: &str, plain_http: bool) -> Result<CatalogueEntry> {
 
 fn print(rows: &[VerificationRow], asked: Listing) -> Result<()> {
     match asked.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             output::print_value(&ItemList { items: rows }, asked)?;
         }
         OutputFormat::Wide | OutputFormat::Table => {

@@ -37,9 +37,7 @@ pub async fn run(session: &Session, args: &VersionArgs) -> Result<Exit> {
         server_version,
     };
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&versions, args.output.format)?
-        }
+        OutputFormat::Value(_) => output::print_value(&versions, args.output.format)?,
         OutputFormat::Table | OutputFormat::Wide | OutputFormat::Name => {
             let mut text = format!("Client Version: {}\n", versions.client_version);
             if let Some(server) = &versions.server_version {

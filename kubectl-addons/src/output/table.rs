@@ -137,7 +137,13 @@ mod tests {
     #[test]
     fn on_a_narrow_terminal_each_row_is_a_paragraph() {
         let mut table = Table::new(&["NAME", "TARGET", "VERSION", "STATUS", "AGE"]);
-        let row = ["web", "shop", "1.0.0", "Failed: it does not become ready", "3m"];
+        let row = [
+            "web",
+            "shop",
+            "1.0.0",
+            "Failed: it does not become ready",
+            "3m",
+        ];
         table.add_row(row.map(str::to_owned).to_vec());
         let row = ["dns", "", "1.0.0", "Ready", "3m"];
         table.add_row(row.map(str::to_owned).to_vec());

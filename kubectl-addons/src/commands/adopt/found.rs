@@ -48,9 +48,7 @@ pub async fn run(session: &Session, args: &AdoptArgs) -> Result<Exit> {
         no_headers: args.no_headers,
     };
     match args.output {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: &rows }, asked)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: &rows }, asked)?,
         OutputFormat::Name => {
             let names = rows.iter().map(|row| row.install.name.as_str());
             output::print_names("addon", names);

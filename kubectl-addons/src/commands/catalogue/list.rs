@@ -58,9 +58,7 @@ pub async fn run(session: &Session, args: &CatalogueListArgs) -> Result<Exit> {
     let visible = objects.filter(|object| args.core || object.spec.class != CatalogueClass::Core);
     let rows: Vec<CatalogueRow> = visible.map(catalogue_row).collect();
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: &rows }, args.output)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: &rows }, args.output)?,
         OutputFormat::Name => {
             output::print_names(super::show::KIND, rows.iter().map(|row| row.name.as_str()))
         }

@@ -157,7 +157,7 @@ fn print(
 ) -> Result<()> {
     let add = publishing::add_command(published);
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             let row = |artifact: &PublishedArtifact| artifact_row(artifact, args.dry_run);
             let packages = published.packages.iter().map(|one| PackageRow {
                 addon: &one.addon,

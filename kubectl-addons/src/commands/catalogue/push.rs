@@ -59,7 +59,7 @@ pub async fn run(session: &Session, args: &CataloguePushArgs) -> Result<Exit> {
         rows.push(row);
     }
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             output::print_value(&ItemList { items: &rows }, args.output.format)?
         }
         OutputFormat::Name => {

@@ -28,9 +28,7 @@ pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
 pub async fn run(session: &Session, args: &CatalogueShowArgs) -> Result<Exit> {
     let object = find_named(session.ctx().catalogues().await?, &args.name)?;
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&strip_server_fields(object), args.output)?
-        }
+        OutputFormat::Value(_) => output::print_value(&strip_server_fields(object), args.output)?,
         OutputFormat::Name => {
             output::print_names(KIND, std::iter::once(objects::catalogue_name(object)))
         }
@@ -57,7 +55,7 @@ pub async fn view(session: &Session, args: &CatalogueViewArgs) -> Result<Exit> {
     catalogue.unread.retain(|unread| is_shown(unread.class));
     chosen::warn_of_unread(&catalogue);
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => output::print_value(
+        OutputFormat::Value(_) => output::print_value(
             &ItemList {
                 items: &catalogue.entries,
             },

@@ -71,7 +71,7 @@ pub async fn run(session: &Session, args: &CatalogueSyncArgs) -> Result<Exit> {
         rows.push(row);
     }
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             output::print_value(&ItemList { items: &rows }, args.output.format)?
         }
         OutputFormat::Name => {

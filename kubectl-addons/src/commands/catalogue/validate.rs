@@ -53,7 +53,7 @@ pub async fn run(session: &Session, args: &CatalogueValidateArgs) -> Result<Exit
         hints.push(warn_of_refusals(session, typed, file).await);
     }
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             let rows: Vec<ProblemRow<'_>> = judged.iter().flat_map(problem_rows).collect();
             output::print_value(&ItemList { items: &rows }, args.output.format)?;
         }

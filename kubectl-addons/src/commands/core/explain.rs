@@ -74,9 +74,7 @@ pub async fn run(session: &Session, args: &CoreExplainArgs) -> Result<Exit> {
         return Err(UsageError(text).into());
     }
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: &rows }, args.output)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: &rows }, args.output)?,
         OutputFormat::Table | OutputFormat::Wide | OutputFormat::Name => {
             output::print_painted(&table(&rows).render_listing(args.output))
         }

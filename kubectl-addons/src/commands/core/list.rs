@@ -86,9 +86,7 @@ pub async fn run(session: &Session, args: &CoreListArgs) -> Result<Exit> {
         worst = worst.max(Exit::Failed);
     }
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: &rows }, args.output)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: &rows }, args.output)?,
         OutputFormat::Name => output::print_names(
             "addoninstallation.kubectl-addons.dev",
             rows.iter().map(|row| row.name.as_str()),

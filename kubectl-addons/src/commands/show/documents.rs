@@ -7,8 +7,8 @@ use common::catalogue::CatalogueEntry;
 use common::values;
 use serde_json::json;
 
-use crate::cli::OutputFormat;
 use crate::cli::reading::ShowArgs;
+use crate::cli::{OutputFormat, ValueFormat};
 use crate::exit::{Exit, UsageError};
 use crate::output;
 use crate::session::Session;
@@ -36,7 +36,11 @@ pub async fn print_document(
     if file.is_none() {
         output::note(&describe_missing(entry, args.values));
     }
-    let is_read = matches!(format, OutputFormat::Json | OutputFormat::Template(_));
+    let is_read = match format {
+        // A file that is YAML is printed as it is, with its comments.
+        OutputFormat::Value(format) => format != ValueFormat::Yaml,
+        OutputFormat::Table | OutputFormat::Wide | OutputFormat::Name => false,
+    };
     match file {
         Some(file) if is_read => {
             output::print_value(&values::read(&file.bytes, &file.path)?, format)?;

@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 use super::{ObservedInstallation, document, exit_code, read_installations, render_tree, show};
 use crate::cli::reading::StatusArgs;
-use crate::cli::{Listing, OutputFormat};
+use crate::cli::{Listing, OutputFormat, ValueFormat};
 use crate::exit::Exit;
 use crate::interrupt::WritingGuard;
 use crate::output;
@@ -164,10 +164,11 @@ impl ShownStatus {
                 output::print_text(&format_changed_keys(&self.state, &now));
                 self.state = now;
             }
-            OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+            OutputFormat::Value(_) => {
                 let now = Some(document(args, all)?);
                 if now != self.document {
-                    if listing.format == OutputFormat::Yaml && self.document.is_some() {
+                    let is_yaml = listing.format == OutputFormat::Value(ValueFormat::Yaml);
+                    if is_yaml && self.document.is_some() {
                         output::print_text("---\n");
                     }
                     show(args, listing, all)?;

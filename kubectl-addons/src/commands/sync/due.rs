@@ -45,9 +45,7 @@ pub(super) fn print_due(plans: [Option<&Plan>; 2], format: OutputFormat) -> Resu
         })
         .collect();
     match format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
-            output::print_value(&ItemList { items: &rows }, format)?
-        }
+        OutputFormat::Value(_) => output::print_value(&ItemList { items: &rows }, format)?,
         OutputFormat::Name => output::print_names(
             "addoninstallation.kubectl-addons.dev",
             rows.iter().map(|row| row.name),
