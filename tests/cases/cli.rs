@@ -4,6 +4,7 @@
 //! `UPDATE_EXPECT=1` the files are written again; read the difference before you commit it.
 
 mod cases;
+mod credentials;
 mod export;
 mod http;
 mod shell;
