@@ -13,6 +13,7 @@
 //! | [`target`], [`pin`] | which cluster a namespace stands for, and whether a record belongs to it |
 //! | [`image`], [`registry`], [`oci`] | image references, private registries, OCI manifests and layouts |
 //! | [`entrance`] | reading of untrusted JSON, within bounds |
+//! | [`expression`] | expressions in CEL, and the facts of a cluster that they read |
 //! | [`address`], [`foreign`] | untrusted addresses and texts |
 //! | [`right`] | permissions, as RBAC names them |
 //! | [`causes`], [`nearest`], [`text`] | errors in one line, suggestions for misspelt names, hex digits, shortened texts and lists |
@@ -29,6 +30,7 @@ pub mod catalogue;
 pub mod causes;
 pub mod directory;
 pub mod entrance;
+pub mod expression;
 pub mod foreign;
 pub mod image;
 pub mod manifest;

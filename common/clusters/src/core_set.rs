@@ -3,8 +3,6 @@
 //! | module | contents |
 //! |---|---|
 //! | [`document`] | the contents of the two ConfigMaps |
-//! | [`expression`] | the conditions of rules |
-//! | [`profile`] | the facts of a cluster that conditions read |
 //! | [`change`] | how the records of a cluster change with its core set |
 //! | [`rollout`] | which clusters a change reaches first |
 //!
@@ -13,17 +11,15 @@
 
 pub mod change;
 pub mod document;
-pub mod expression;
-pub mod profile;
 pub mod rollout;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use document::{CoreAddon, CoreDocument, CoreRule, ListedAddon};
-pub use expression::ExpressionError;
-pub use profile::Profile;
 
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
+use common::expression::ExpressionError;
+use common::expression::profile::{self, Profile};
 use common::pin::OtherCluster;
 use document::KEY_RULES;
 
@@ -153,7 +149,7 @@ pub struct CoreSet {
 pub fn decide(document: &CoreDocument, profile: &Profile) -> Vec<CoreAddonDecision> {
     let mut decisions = Vec::new();
     for rule in &document.rules {
-        let holds = expression::evaluate(&rule.when, profile);
+        let holds = profile::compile(&rule.when).and_then(|when| profile.evaluate(&when));
         decisions.extend(rule.addons.iter().map(|addon| CoreAddonDecision {
             addon: addon.clone(),
             source: CoreAddonSource::Rule(rule.name.clone()),

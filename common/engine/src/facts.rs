@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use addons_plan::readiness::health_check::HealthCheck;
 use addons_plan::readiness::{
     ContextNeed, Readiness, ReadinessContext, ReadyEndpoints, StorageClasses, assess_in,
     called_namespaces, find_context_need,
@@ -32,13 +33,13 @@ pub struct ReadinessFacts {
 }
 
 impl ReadinessFacts {
-    /// Reads everything that the readiness of these objects depends on: discovery, one LIST of the StorageClasses, and one each of Services
+    /// Reads everything that the readiness of these objects, which have no health check, depends on: discovery, one LIST of the StorageClasses, and one each of Services
     /// and EndpointSlices for each namespace that a webhook configuration calls. Nothing is read that no object needs. Facts that cannot be
     /// read are left out of the assessment.
     pub async fn read(cluster: &Cluster, objects: impl Iterator<Item = &Value>) -> Self {
         let mut facts = Self::default();
         for object in objects {
-            while let Some(need) = facts.missing_need(object) {
+            while let Some(need) = facts.missing_need(object, None) {
                 match need {
                     ContextNeed::HasStatus => facts.read_has_status(cluster, object).await,
                     ContextNeed::Classes => facts.read_classes(cluster).await,
@@ -59,10 +60,16 @@ impl ReadinessFacts {
         facts
     }
 
-    /// Returns the readiness of an object; `None` while a fact that it depends on is not known.
+    /// Returns the readiness of an object by the health check for its kind, if there is one; `None` while a fact that it depends on is not
+    /// known.
     #[must_use]
-    pub fn assess(&self, object: &Value, now: Timestamp) -> Option<Readiness> {
-        if self.missing_need(object).is_some() {
+    pub fn assess(
+        &self,
+        object: &Value,
+        check: Option<&HealthCheck>,
+        now: Timestamp,
+    ) -> Option<Readiness> {
+        if self.missing_need(object, check).is_some() {
             return None;
         }
         let gvk = Gvk::of(object).unwrap_or_default();
@@ -71,6 +78,7 @@ impl ReadinessFacts {
         let ctx = ReadinessContext {
             now: Some(now),
             begun: self.begun,
+            check,
             has_status: has_status.copied().unwrap_or(false),
             classes: self.classes.as_ref(),
             endpoints: readable.then_some(&self.endpoints),
@@ -79,7 +87,14 @@ impl ReadinessFacts {
     }
 
     /// Returns a fact that the readiness of an object depends on and that is not known.
-    pub(super) fn missing_need(&self, object: &Value) -> Option<ContextNeed> {
+    pub(super) fn missing_need(
+        &self,
+        object: &Value,
+        check: Option<&HealthCheck>,
+    ) -> Option<ContextNeed> {
+        if check.is_some() {
+            return None;
+        }
         find_context_need(object).filter(|need| match need {
             ContextNeed::HasStatus => ObjectKey::from_object(object)
                 .is_some_and(|key| !self.has_status.contains_key(&(key.group, key.kind))),

@@ -6,7 +6,7 @@
 mod board;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -15,6 +15,7 @@ use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use addons_plan::Target;
+use addons_plan::readiness::health_check::{HealthCheck, HealthChecks};
 use addons_plan::readiness::{ContextNeed, Readiness, ReadinessStatus};
 use common::manifest::key::ObjectKey;
 
@@ -34,21 +35,39 @@ const KIND_PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum number of objects per group whose blockers are searched after the timeout.
 const MAX_SEARCHED: usize = 20;
 
+/// An object that is waited for.
+#[derive(Clone, Debug)]
+pub(super) struct WaitTarget {
+    pub(super) target: Target,
+    /// The health check that its entry has for its kind.
+    check: Option<Arc<HealthCheck>>,
+}
+
+impl WaitTarget {
+    /// Finds the check for a target.
+    pub(super) fn new(target: Target, checks: &HealthChecks) -> Self {
+        Self {
+            check: checks.find(&target.key).cloned(),
+            target,
+        }
+    }
+}
+
 /// Waits until every target is ready or has failed, or until the deadline. Returns the targets that are not ready, sorted.
 pub(super) async fn wait(
     cluster: &Cluster,
-    targets: &[Target],
+    targets: &[WaitTarget],
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<(ObjectKey, Readiness)> {
     let mut definitions = Vec::new();
-    let mut groups: BTreeMap<Collection, BTreeSet<&ObjectKey>> = BTreeMap::new();
-    for target in targets {
+    let mut groups: BTreeMap<Collection, CheckedKeys<'_>> = BTreeMap::new();
+    for WaitTarget { target, check } in targets {
         match Definition::from_key(&target.key) {
             Some(definition) => definitions.push(definition),
             None => {
                 let group = groups.entry(Collection::from_target(target)).or_default();
-                group.insert(&target.key);
+                group.insert(&target.key, check.clone());
             }
         }
     }
@@ -84,16 +103,19 @@ pub(super) fn change_reporter(
     }
 }
 
+/// The objects of a group, each with its health check.
+type CheckedKeys<'a> = BTreeMap<&'a ObjectKey, Option<Arc<HealthCheck>>>;
+
 /// Waits for the objects of one kind and namespace.
 async fn wait_for_group(
     cluster: &Cluster,
     collection: &Collection,
-    keys: &BTreeSet<&ObjectKey>,
+    keys: &CheckedKeys<'_>,
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<(ObjectKey, Readiness)> {
     let shared = SharedBoard::new(Board::new(keys, events));
-    let only = match keys.first() {
+    let only = match keys.keys().next() {
         Some(key) if keys.len() == 1 => Some(key.name.as_str()),
         _ => None,
     };

@@ -6,6 +6,7 @@ use addons_engine::facts::ReadinessFacts as Readable;
 use addons_engine::live::{self, LiveSelection};
 use addons_engine::{Cluster, EngineError, blockers};
 use addons_plan::inventory::{Inventory, InventoryItem};
+use addons_plan::readiness::health_check::HealthChecks;
 use addons_plan::readiness::{Readiness, ReadinessStatus, assess_existing};
 use addons_plan::restored::{self, OutdatedRecord, RecordCoverage, last_written};
 use addons_plan::standing::object::{ObjectHealth, ObservedObject, affects_standing};
@@ -161,9 +162,10 @@ pub async fn read_health(
         Err(error) => error,
     };
     let unseen = why_unseen(ctx, error).await?;
-    let (owner, inventory) = (owner_of(record), inventory(record));
-    let unread = inventory.objects.iter().map(|(key, item)| {
-        ObjectHealth::assess(key, item, &owner, &ObservedObject::Unreadable("not read"))
+    let recorded = RecordedObjects::from_record(record);
+    let unread = recorded.inventory.objects.iter().map(|(key, item)| {
+        let sight = ObservedObject::Unreadable("not read");
+        ObjectHealth::assess(key, item, &recorded.owner, &recorded.checks, &sight)
     });
     Ok(Health {
         objects: unread.collect(),
@@ -200,38 +202,35 @@ pub async fn find_troubles(
     records: &[&AddonInstallation],
     by_namespace: bool,
 ) -> Result<BTreeMap<String, Health>, EngineError> {
-    let inventories = records
+    let recorded: Vec<RecordedObjects> = records
         .iter()
-        .map(|record| (owner_of(record), inventory(record)));
-    let wanted: BTreeMap<String, Inventory> = inventories.collect();
-    let keys = wanted
-        .values()
-        .flat_map(|inventory| inventory.objects.keys());
-    let selections = keys.clone().map(|key| LiveSelection {
+        .map(|record| RecordedObjects::from_record(record))
+        .collect();
+    let keys = recorded.iter().flat_map(RecordedObjects::keys);
+    let read = keys
+        .clone()
+        .filter(|(key, checks)| affects_standing(key, checks));
+    let whole: BTreeSet<(&str, &str)> = read.map(|(key, _)| (&*key.group, &*key.kind)).collect();
+    let selections = keys.clone().map(|(key, _)| LiveSelection {
         group: key.group.clone(),
         kind: key.kind.clone(),
         namespace: key.namespace.clone().filter(|_| by_namespace),
-        whole: affects_standing(key),
+        whole: whole.contains(&(&*key.group, &*key.kind)),
     });
     let seen = LiveView::read(cluster, &selections.collect(), keys, None).await?;
     let ours = group_by_owner(&seen.live);
     let mut troubles: BTreeMap<String, Health> = BTreeMap::new();
-    for record in records {
-        let owner = &owner_of(record);
-        let Some(inventory) = wanted.get(owner) else {
-            continue;
-        };
-        let judged = inventory.objects.iter();
-        let judged = judged.map(|(key, item)| seen.object_health(key, item, owner));
+    for (record, recorded) in records.iter().zip(&recorded) {
+        let judged = seen.object_health(recorded);
         let is_told =
             |object: &ObjectHealth| object.is_trouble() || object.is_unread() || object.edited;
         let health = Health {
             objects: judged.filter(is_told).collect(),
-            assessed: inventory.objects.len(),
-            older: check_older(record, ours.get(owner.as_str())),
+            assessed: recorded.inventory.objects.len(),
+            older: check_older(record, ours.get(recorded.owner.as_str())),
             unseen: None,
         };
-        troubles.insert(owner.clone(), health);
+        troubles.insert(recorded.owner.clone(), health);
     }
     // Only the first object of each installation is shown.
     let first = troubles.values_mut().filter_map(|health| {
@@ -250,18 +249,17 @@ pub async fn object_health(
     cluster: &Cluster,
     record: &AddonInstallation,
 ) -> Result<Health, EngineError> {
-    let (owner, inventory) = (owner_of(record), inventory(record));
-    let keys = inventory.objects.keys();
-    let selections = keys.clone().map(|key| LiveSelection {
+    let recorded = RecordedObjects::from_record(record);
+    let keys = recorded.keys();
+    let selections = keys.clone().map(|(key, _)| LiveSelection {
         group: key.group.clone(),
         kind: key.kind.clone(),
         namespace: key.namespace.clone(),
         whole: true,
     });
-    let seen = LiveView::read(cluster, &selections.collect(), keys, Some(&owner)).await?;
-    let judged = inventory.objects.iter();
-    let judged = judged.map(|(key, item)| seen.object_health(key, item, &owner));
-    let mut objects: Vec<_> = judged.collect();
+    let owner = &recorded.owner;
+    let seen = LiveView::read(cluster, &selections.collect(), keys, Some(owner)).await?;
+    let mut objects: Vec<_> = seen.object_health(&recorded).collect();
     let broken = objects.iter_mut().filter(|health| !health.is_current());
     join_all(
         broken
@@ -276,6 +274,30 @@ pub async fn object_health(
         objects,
         unseen: None,
     })
+}
+
+/// The recorded objects of an installation, and how their readiness is judged.
+struct RecordedObjects {
+    /// The owner label of the installation.
+    owner: String,
+    inventory: Inventory,
+    checks: HealthChecks,
+}
+
+impl RecordedObjects {
+    fn from_record(record: &AddonInstallation) -> Self {
+        Self {
+            owner: owner_of(record),
+            inventory: Inventory::from_status(record.status.as_ref()),
+            checks: HealthChecks::compile(record.health_check_exprs()),
+        }
+    }
+
+    /// Returns each object with the checks of its installation.
+    fn keys(&self) -> impl Iterator<Item = (&ObjectKey, &HealthChecks)> + Clone {
+        let keys = self.inventory.objects.keys();
+        keys.map(|key| (key, &self.checks))
+    }
 }
 
 /// The objects of an installation.
@@ -354,7 +376,7 @@ impl LiveView {
     async fn read<'a>(
         cluster: &Cluster,
         selections: &BTreeSet<LiveSelection>,
-        recorded: impl Iterator<Item = &'a ObjectKey> + Clone,
+        recorded: impl Iterator<Item = (&'a ObjectKey, &'a HealthChecks)> + Clone,
         owner: Option<&str>,
     ) -> Result<Self, EngineError> {
         let (live, unreadable) = read_live(cluster, selections, owner).await?;
@@ -370,6 +392,7 @@ impl LiveView {
         };
         let missing: BTreeSet<&ObjectKey> = recorded
             .clone()
+            .map(|(key, _)| key)
             .filter(|key| !seen.live.contains_key(key) && seen.why_unread(key).is_none())
             .collect();
         if !missing.is_empty() {
@@ -383,8 +406,9 @@ impl LiveView {
                 }
             }
         }
-        let whole = recorded.filter(|key| !seen.is_partial(key));
-        let whole = whole.filter_map(|key| seen.live.get(key));
+        let whole = recorded
+            .filter(|(key, checks)| !seen.is_partial(key) && checks.find(key).is_none());
+        let whole = whole.filter_map(|(key, _)| seen.live.get(key));
         seen.facts = Readable::read(cluster, whole).await;
         Ok(seen)
     }
@@ -406,19 +430,32 @@ impl LiveView {
         why.map(String::as_str)
     }
 
-    fn object_health(&self, key: &ObjectKey, item: &InventoryItem, owner: &str) -> ObjectHealth {
+    /// Returns every object of an installation and its readiness.
+    fn object_health(&self, recorded: &RecordedObjects) -> impl Iterator<Item = ObjectHealth> {
+        let objects = recorded.inventory.objects.iter();
+        objects.map(|(key, item)| self.assess(key, item, recorded))
+    }
+
+    fn assess(
+        &self,
+        key: &ObjectKey,
+        item: &InventoryItem,
+        recorded: &RecordedObjects,
+    ) -> ObjectHealth {
+        let RecordedObjects { owner, checks, .. } = recorded;
         let Some(live) = self.live.get(key) else {
             let sight = match self.why_unread(key) {
                 Some(why) => ObservedObject::Unreadable(why),
                 None => ObservedObject::Missing,
             };
-            return ObjectHealth::assess(key, item, owner, &sight);
+            return ObjectHealth::assess(key, item, owner, checks, &sight);
         };
         let fields = live::fields_of(live);
         let readiness = if self.is_partial(key) {
             Some(assess_existing(live))
         } else {
-            self.facts.assess(live, self.now)
+            let check = checks.find(key);
+            self.facts.assess(live, check.map(AsRef::as_ref), self.now)
         };
         let sight = ObservedObject::Exists {
             live,
@@ -428,7 +465,7 @@ impl LiveView {
                 message: "what its readiness depends on is not known".to_owned(),
             }),
         };
-        ObjectHealth::assess(key, item, owner, &sight)
+        ObjectHealth::assess(key, item, owner, checks, &sight)
     }
 }
 
@@ -441,10 +478,6 @@ async fn find_blocker(cluster: &Cluster, health: &mut ObjectHealth, seen: &LiveV
     {
         health.blocker = blockers::find_blocker(cluster, &health.key, live).await;
     }
-}
-
-fn inventory(record: &AddonInstallation) -> Inventory {
-    Inventory::from_status(record.status.as_ref())
 }
 
 /// Returns the owner hash of a record, the key of [`find_troubles`].

@@ -89,6 +89,7 @@ use common::values::mask::SecretMask;
 use conflicts::Policy;
 use facts::{EntryFacts, PlanFacts, RecordFacts, WantedRecord};
 use inventory::Inventory;
+use readiness::health_check::HealthChecks;
 
 pub use common::api::verb::Verb;
 
@@ -237,6 +238,13 @@ impl InstallationPlan {
             && self.closing.iter().all(ClosingStep::is_void)
             && self.create_namespace.is_none()
             && self.rebuilt.is_none()
+    }
+
+    /// Compiles the health checks of the entry that is installed.
+    #[must_use]
+    pub fn health_checks(&self) -> HealthChecks {
+        let written = self.to.as_ref().map(|to| to.health_check_exprs.as_slice());
+        HealthChecks::compile(written.unwrap_or_default())
     }
 
     /// Returns the step that applies an object; `None` if the plan does not apply it.

@@ -269,7 +269,7 @@ fn install(
     plan.to = Some(wanted.to.clone());
     plan.create_namespace = creates_namespace(input, wanted);
     plan.steps = steps;
-    plan.wait_for = waited(input, desired, &plan);
+    plan.wait_for = waited(input, wanted, &plan);
     plan.expiring = expiring(desired, &plan.wait_for);
     let kept = pruning.recorded();
     plan.exact = Inventory::union(&exact, &kept);
@@ -401,8 +401,12 @@ pub(super) fn namespace_key(name: &str) -> ObjectKey {
 }
 
 /// Returns the objects to wait for. A Job that was deleted after its end is desired but does not exist, so it is left out.
-fn waited(input: &PlanInput<'_>, desired: &Desired, plan: &InstallationPlan) -> Vec<Target> {
-    let waits = wait_targets(desired).into_iter().filter(|target| {
+fn waited(
+    input: &PlanInput<'_>,
+    wanted: &WantedObjects<'_>,
+    plan: &InstallationPlan,
+) -> Vec<Target> {
+    let waits = wait_targets(wanted).into_iter().filter(|target| {
         let key = &target.key;
         plan.step(key).is_some() || input.snapshot.live.contains_key(key)
     });
@@ -415,11 +419,14 @@ fn expiring(desired: &Desired, waited: &[Target]) -> BTreeSet<ObjectKey> {
     expiring.cloned().collect()
 }
 
-/// Returns the desired objects that can exist without being ready.
-fn wait_targets(desired: &Desired) -> Vec<Target> {
-    let waits = desired.objects.values().filter(|wanted| {
-        let traits = KindTraits::for_key(&wanted.target.key);
-        traits.waited.includes(&wanted.object)
+/// Returns the desired objects that can exist without being ready: by their kind, or because a health check is for it.
+fn wait_targets(wanted: &WantedObjects<'_>) -> Vec<Target> {
+    let checks = &wanted.to.health_check_exprs;
+    let waits = wanted.desired.objects.values().filter(|wanted| {
+        let key = &wanted.target.key;
+        let mut checks = checks.iter();
+        KindTraits::for_key(key).waited.includes(&wanted.object)
+            || checks.any(|check| check.is_for(&key.group, &key.kind))
     });
     waits.map(|wanted| wanted.target.clone()).collect()
 }

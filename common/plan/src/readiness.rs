@@ -5,7 +5,8 @@
 //! needs a backend, `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod security) is a failure, generations are also read
 //! from strings, a custom resource may have no status for a moment. There is no clock here: the caller handles time-outs.
 //!
-//! Facts about other objects are in the [`ReadinessContext`]; without them, an object is assessed by itself.
+//! Facts about other objects are in the [`ReadinessContext`]; without them, an object is assessed by itself. If the entry of an installation
+//! has a health check for a kind ([`health_check`]), that decides instead of all other rules.
 //!
 //! Some rules are less strict than those of other tools, because waiting would block whole clusters for ever: a `LoadBalancer` Service
 //! without an address is Current, as in kstatus, and its message says so (many clusters have nothing that would assign one); an Ingress is
@@ -15,6 +16,7 @@ pub mod blocker;
 mod extension;
 mod fields;
 mod generic;
+pub mod health_check;
 mod job;
 mod phase;
 mod pod;
@@ -32,6 +34,8 @@ use serde_json::Value;
 
 use common::manifest::key::Gvk;
 use common::manifest::kinds::traits::is_built_in;
+
+use health_check::HealthCheck;
 
 /// The readiness of one live object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -96,6 +100,8 @@ pub struct ReadinessContext<'a> {
     pub now: Option<Timestamp>,
     /// When the wait for the object began, in the server's time: a failure from before may have been resolved. `None` if no one waits.
     pub begun: Option<Timestamp>,
+    /// The health check that the entry of the installation has for the kind. If it has one, only that decides.
+    pub check: Option<&'a HealthCheck>,
     /// Whether the kind has a subresource `status`.
     pub has_status: bool,
     /// The StorageClasses of the cluster, if known.
@@ -115,7 +121,7 @@ pub enum ContextNeed {
     Endpoints,
 }
 
-/// Returns the facts that [`assess_in`] needs for an object; most need none.
+/// Returns the facts that [`assess_in`] needs for an object without a health check; most need none.
 #[must_use]
 pub fn find_context_need(object: &Value) -> Option<ContextNeed> {
     if generic::assess_any_kind(object).is_some() {
@@ -149,6 +155,9 @@ pub fn assess(object: &Value) -> Readiness {
 /// Assesses a live object, as the API server returned it with its status, in a context.
 #[must_use]
 pub fn assess_in(object: &Value, ctx: &ReadinessContext<'_>) -> Readiness {
+    if let Some(check) = ctx.check {
+        return generic::assess_lost(object).unwrap_or_else(|| check.assess(object));
+    }
     let gvk = Gvk::of(object).unwrap_or_default();
     let kind = (gvk.group.as_str(), gvk.kind.as_str());
     // The server deletes an ended Job after its time to live, with a finalizer.

@@ -28,7 +28,7 @@ use common::pin::OtherCluster;
 use common::text::and_more;
 
 use failed::FailedOperation;
-use object::{ObjectHealth, affects_standing};
+use object::ObjectHealth;
 
 /// How an installation stands: `Degraded: Deployment web 1/2 ready`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,7 +268,7 @@ fn unread_standing(health: &Health) -> Option<Standing> {
     let is_all = unread.len() >= health.assessed;
     let mut told = unread
         .into_iter()
-        .filter(|one| is_all || affects_standing(&one.key));
+        .filter(|one| is_all || one.waited);
     let first = told.next()?;
     let word = if is_all {
         StandingState::Unknown

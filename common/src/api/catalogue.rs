@@ -8,6 +8,7 @@
 )]
 
 mod from;
+mod health;
 mod read;
 mod signature;
 mod source;
@@ -25,6 +26,7 @@ use super::conditions::Condition;
 use crate::entrance::UnreadableField;
 
 pub use from::{CatalogueFrom, MergedFrom, with_digest};
+pub use health::{HealthCheckExpr, HealthField};
 pub use signature::{Keyless, SignaturePolicy};
 pub use source::{
     Auth, CatalogueSource, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind,
@@ -214,6 +216,10 @@ pub struct AddonVersion {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
     pub requires: Vec<Requirement>,
+    /// When objects of certain kinds are ready, as in Flux: expressions in CEL. Objects of other kinds are judged by general rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub health_check_exprs: Vec<HealthCheckExpr>,
     /// The original catalogue; set in merged catalogues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_from: Option<MergedFrom>,
@@ -251,6 +257,10 @@ pub struct Constraints {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub kubernetes_version: Option<String>,
+    /// A condition in CEL over the facts of the cluster: `provider == 'aws' && 'arm64' in architectures`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1000))]
+    pub expression: Option<String>,
 }
 
 impl Constraints {
@@ -260,6 +270,7 @@ impl Constraints {
         self.k8s_version.is_none()
             && self.kkp_version.is_none()
             && self.kubernetes_version.is_none()
+            && self.expression.is_none()
     }
 }
 

@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::catalogue::{Requirement, free_form};
+use super::catalogue::{HealthCheckExpr, Requirement, free_form};
 use super::conditions::Condition;
 use super::names::INDEX_BUILTIN;
 use super::rules::RuleSet;
@@ -342,6 +342,10 @@ pub struct Installed {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub requires: Vec<Requirement>,
+    /// When objects of certain kinds are ready, as the entry says. Commands and loops judge by it without reading a catalogue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub health_check_exprs: Vec<HealthCheckExpr>,
     /// The commit or image digest that was resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,

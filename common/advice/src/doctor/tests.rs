@@ -362,7 +362,7 @@ fn installations_are_judged_by_their_live_objects() {
             let (key, item) = inventory.first_key_value().expect("an object");
             let object = ObjectHealth {
                 edited,
-                ..ObjectHealth::assess(key, item, "me", &ObservedObject::Missing)
+                ..ObjectHealth::assess(key, item, "me", &HealthChecks::default(), &ObservedObject::Missing)
             };
             let health = Health {
                 assessed: 1,

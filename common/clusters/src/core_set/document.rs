@@ -9,8 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::rollout::{self, CoreRollout};
-use super::{Profile, UnknownCoreSet, expression};
+use super::UnknownCoreSet;
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
+use common::expression::profile::{self, Profile};
 use common::manifest::yaml::{YamlOptions, documents};
 
 /// The key of the rules in their ConfigMap.
@@ -24,7 +25,7 @@ pub const KEY_ADDONS: &str = "addons.yaml";
 const MOST: usize = 500;
 /// The most bytes of one text: the limit of the API server for a whole ConfigMap.
 const LONGEST: usize = 1 << 20;
-/// The most steps of all conditions together. Each condition has at most [`expression::STEPS`].
+/// The most steps of all conditions together. Each condition has at most [`common::expression::STEPS`].
 const STEPS: u64 = 5_000_000;
 
 /// The rules and the list.
@@ -53,7 +54,7 @@ impl ListedAddon {
             None => !profile.is_home,
             Some(labels) => labels
                 .iter()
-                .all(|(key, value)| profile.labels.get(key) == Some(value)),
+                .all(|(key, value)| profile.labels.as_ref().and_then(|known| known.get(key)) == Some(value)),
         }
     }
 }
@@ -166,7 +167,7 @@ pub fn read_rollout(text: Option<&str>) -> Result<CoreRollout, UnknownCoreSet> {
 
 impl CoreDocument {
     /// Reads the texts of the two keys; `None` = the ConfigMap or its key is missing. Every condition is checked against
-    /// [`super::Profile::sample`].
+    /// [`Profile::sample`].
     ///
     /// # Errors
     /// [`UnknownCoreSet::Missing`]; [`UnknownCoreSet::Malformed`]; [`UnknownCoreSet::Condition`] for a condition that has no result for the sample.
@@ -223,11 +224,11 @@ pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, UnknownCoreSet> {
             return Err(key.malformed(format!("[{index}].name"), problem));
         }
         key.check_names(rule.addons.iter(), &format!("[{index}].addons"))?;
-        let more = expression::check(&rule.when).map_err(|problem| UnknownCoreSet::Condition {
+        let when = profile::compile(&rule.when).map_err(|problem| UnknownCoreSet::Condition {
             rule: rule.name.clone(),
             problem,
         })?;
-        steps = steps.saturating_add(more);
+        steps = steps.saturating_add(when.steps());
         if steps > STEPS {
             let problem = format!(
                 "the conditions up to this one may take {steps} steps, and {STEPS} are allowed: write fewer comprehensions and regular expressions"

@@ -25,7 +25,8 @@ use super::super::required;
 use super::super::revisions;
 use super::super::status;
 use super::super::task::{ExecuteOptions, PlanBack, Task};
-use super::super::{record, wait};
+use super::super::wait::{self, WaitTarget};
+use super::super::record;
 use super::beginnings::Beginnings;
 use super::ending::{ending, unreachable};
 use super::part::{AppliedStep, PartNews};
@@ -297,8 +298,8 @@ impl RunningOperation<'_> {
         let is_pruned = self.close(&mut report).await;
         if report.is_done() && self.options.wait && is_adoption {
             let deadline = self.deadline.min(Instant::now() + LOOK);
-            let targets = &self.task.plan.wait_for;
-            let pending = wait::wait(self.cluster, targets, deadline, &|_| {}).await;
+            let targets = self.waited(&self.task.plan.wait_for);
+            let pending = wait::wait(self.cluster, &targets, deadline, &|_| {}).await;
             report.is_unready = !pending.is_empty();
         }
         if self.task.plan.verb.ends_installation() {
@@ -330,12 +331,20 @@ impl RunningOperation<'_> {
             .filter(|target| !ready.contains(&target.key))
             .cloned()
             .collect();
-        let pending = wait::wait(self.cluster, &targets, self.deadline, self.events).await;
+        let waited = self.waited(&targets);
+        let pending = wait::wait(self.cluster, &waited, self.deadline, self.events).await;
         self.task
             .journal
             .record_wait(self.task.plan, &targets, &pending);
         report_failures(&pending, self.events);
         report.take_pending(pending);
+    }
+
+    /// Returns the targets with their health checks.
+    fn waited(&self, targets: &[Target]) -> Vec<WaitTarget> {
+        let checks = self.task.plan.health_checks();
+        let targets = targets.iter().cloned();
+        targets.map(|target| WaitTarget::new(target, &checks)).collect()
     }
 
     pub(super) fn fail(&self, report: &mut Report, failure: Failure) {

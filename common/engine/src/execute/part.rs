@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use addons_plan::InstallationPlan;
 use addons_plan::graph::{Graph, GraphNode};
+use addons_plan::readiness::health_check::HealthChecks;
 use common::api::names;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
@@ -60,6 +61,8 @@ impl AppliedStep {
 pub(super) struct ScheduledPart<'a> {
     pub(super) task: Task<'a>,
     pub(super) applier: Applier<'a>,
+    /// The health checks of its entry.
+    pub(super) checks: HealthChecks,
     /// Whether its objects are unchanged, so that nothing is sent.
     pub(super) is_idle: bool,
     pub(super) applied: AppliedStep,
@@ -89,6 +92,7 @@ impl<'a> ScheduledPart<'a> {
                 recorded: &task.plan.union,
                 events: told,
             },
+            checks: task.plan.health_checks(),
             is_idle: false,
             applied: AppliedStep {
                 report: without_order(index, task, graph),

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use addons_plan::graph::{Graph, GraphNode, NodeId, Until};
 use addons_plan::readiness::{Readiness, ReadinessStatus};
 use addons_plan::schedule::Schedule;
-use addons_plan::{Action, Step, Target};
+use addons_plan::{Action, Step};
 use common::manifest::key::ObjectKey;
 
 use super::super::apply::{PartEvent, StepOutcome};
@@ -24,6 +24,7 @@ use super::super::event::Event;
 use super::super::report::{Failure, StepEnd};
 use super::super::served::Definition;
 use super::super::task::Task;
+use super::super::wait::WaitTarget;
 use super::part::{AppliedStep, PartNews, ScheduledPart};
 use super::watches::{Pending, WatchResult, Watches};
 
@@ -220,7 +221,7 @@ impl<'a> Scheduler<'a> {
             // The kinds of unchanged CRDs were served when the plan was made.
             (Until::Served, None) => None,
             // Without waiting, applied counts as ready.
-            (Until::Ready, None) => self.target(node).cloned().map(WatchResult::Object),
+            (Until::Ready, None) => self.target(node).map(WatchResult::Object),
         };
         match watched {
             Some(watched) => self.watches.add(node, watched),
@@ -229,12 +230,13 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Returns the watch target of a node; `None` if the node is ready as soon as it exists.
-    fn target(&self, node: NodeId) -> Option<&'a Target> {
+    fn target(&self, node: NodeId) -> Option<WaitTarget> {
         let part = self.part_of(node)?;
         let key = self.key(node)?;
         let waits = &part.task.plan.wait_for;
         let found = waits.binary_search_by(|target| target.key.cmp(key));
-        waits.get(found.ok()?)
+        let target = waits.get(found.ok()?)?;
+        Some(WaitTarget::new(target.clone(), &part.checks))
     }
 
     /// Handles a change of a watched object.

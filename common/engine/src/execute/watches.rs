@@ -8,7 +8,6 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
 
-use addons_plan::Target;
 use addons_plan::graph::NodeId;
 use addons_plan::readiness::Readiness;
 use common::manifest::key::ObjectKey;
@@ -16,7 +15,7 @@ use common::manifest::key::ObjectKey;
 use super::super::cluster::Cluster;
 use super::super::event::Event;
 use super::super::served::{self, Definition};
-use super::super::wait;
+use super::super::wait::{self, WaitTarget};
 
 /// How long an applied object waits for others to share a watch with. The limit keeps thousands of requests of another add-on, or a webhook
 /// that does not answer, from delaying it.
@@ -30,7 +29,7 @@ pub(super) enum WatchResult {
     /// Until discovery lists every served version of this CRD.
     Definition(Definition),
     /// Until this object is ready.
-    Object(Target),
+    Object(WaitTarget),
 }
 
 pub(super) struct Watches<'a> {
@@ -85,9 +84,9 @@ impl<'a> Watches<'a> {
                     definitions.push(definition.clone());
                     definition.key
                 }
-                WatchResult::Object(target) => {
-                    targets.push(target.clone());
-                    target.key
+                WatchResult::Object(waited) => {
+                    targets.push(waited.clone());
+                    waited.target.key
                 }
             };
             self.nodes.insert(key, node);

@@ -1,7 +1,7 @@
 //! The state of the objects of one kind and namespace that an operation waits for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use addons_plan::readiness::blocker::Blocker;
+use addons_plan::readiness::health_check::HealthCheck;
 use addons_plan::readiness::{
     ContextNeed, Readiness, ReadinessStatus, assess_missing, called_namespaces,
 };
@@ -80,6 +81,8 @@ pub(super) struct Board<'a> {
 }
 
 pub(super) struct BoardEntry {
+    /// The health check for it.
+    check: Option<Arc<HealthCheck>>,
     /// The readiness that was reported, with the blocker's message.
     pub(super) readiness: Readiness,
     /// The message without the blocker's.
@@ -100,11 +103,12 @@ pub(super) struct BoardEntry {
 
 impl<'a> Board<'a> {
     pub(super) fn new(
-        keys: &BTreeSet<&'a ObjectKey>,
+        targets: &BTreeMap<&'a ObjectKey, Option<Arc<HealthCheck>>>,
         events: &'a (dyn Fn(Event) + Send + Sync),
     ) -> Self {
         let begun = Instant::now();
-        let entry = || BoardEntry {
+        let entry = |check: &Option<Arc<HealthCheck>>| BoardEntry {
+            check: check.clone(),
             readiness: assess_missing(None, false),
             message: assess_missing(None, false).message,
             object: None,
@@ -117,7 +121,10 @@ impl<'a> Board<'a> {
             blocker: None,
         };
         Self {
-            entries: keys.iter().map(|key| (*key, entry())).collect(),
+            entries: targets
+                .iter()
+                .map(|(key, check)| (*key, entry(check)))
+                .collect(),
             facts: ReadinessFacts::default(),
             lost: None,
             events,
@@ -164,11 +171,8 @@ impl<'a> Board<'a> {
             .map(|(key, _)| *key)
             .collect();
         for key in pending {
-            let object = self
-                .entries
-                .get(key)
-                .and_then(|entry| entry.object.as_ref());
-            if let Some(readiness) = object.and_then(|object| self.facts.assess(object, now)) {
+            let entry = self.entries.get(key);
+            if let Some(readiness) = entry.and_then(|entry| entry.assess(&self.facts, now)) {
                 self.set_readiness(key, readiness);
             }
         }
@@ -205,7 +209,10 @@ impl<'a> Board<'a> {
     pub(super) fn missing_needs(&self) -> BTreeSet<ContextNeed> {
         let there = self.entries.values().filter(|entry| entry.is_there);
         there
-            .filter_map(|entry| self.facts.missing_need(entry.object.as_ref()?))
+            .filter_map(|entry| {
+                let object = entry.object.as_ref()?;
+                self.facts.missing_need(object, entry.check.as_deref())
+            })
             .collect()
     }
 
@@ -272,9 +279,10 @@ impl<'a> Board<'a> {
         let Some(key) = self.find_key(&object) else {
             return;
         };
-        let verdict = self.facts.assess(&object, now);
+        let mut verdict = None;
         if let Some(entry) = self.entries.get_mut(key) {
             entry.object = Some(object);
+            verdict = entry.assess(&self.facts, now);
             entry.is_there = true;
             entry.gone_since = None;
             if verdict.is_none() && !entry.is_reported {
@@ -363,6 +371,11 @@ impl BoardEntry {
     pub(super) fn existing_object(&self) -> Value {
         let object = self.object.as_ref().filter(|_| self.is_there);
         object.cloned().unwrap_or(Value::Null)
+    }
+
+    /// Returns the readiness of the last known object; `None` if there is none, or a fact is missing.
+    fn assess(&self, facts: &ReadinessFacts, now: Timestamp) -> Option<Readiness> {
+        facts.assess(self.object.as_ref()?, self.check.as_deref(), now)
     }
 
     /// Returns the message of its readiness, without the cause.

@@ -54,7 +54,7 @@ fn a_board_reports_only_changes_and_ends_when_nothing_is_pending() {
     let told = Told::default();
     let events = |event| told.take(event);
     let (a, b) = (key("Deployment", "a"), key("Deployment", "b"));
-    let keys = BTreeSet::from([&a, &b]);
+    let keys = BTreeMap::from([(&a, None), (&b, None)]);
     let mut board = Board::new(&keys, &events);
     let now = Timestamp::UNIX_EPOCH;
     let mut see = |seen| board.process(seen, now);
@@ -99,7 +99,7 @@ fn a_blocker_stands_behind_the_words_until_it_is_over() {
         }
     };
     let a = key("Deployment", "a");
-    let keys = BTreeSet::from([&a]);
+    let keys = BTreeMap::from([(&a, None)]);
     let mut board = Board::new(&keys, &events);
     let now = Timestamp::UNIX_EPOCH;
     board.process(Observation::Listed(vec![deployment("a", 0)]), now);
@@ -123,7 +123,7 @@ fn a_verdict_that_lacks_a_fact_is_not_reported_before_it_is_known() {
     let told = Told::default();
     let events = |event| told.take(event);
     let a = key("Widget", "a");
-    let keys = BTreeSet::from([&a]);
+    let keys = BTreeMap::from([(&a, None)]);
     let mut board = Board::new(&keys, &events);
     let made = json!({"apiVersion": "x.y/v1", "kind": "Widget",
         "metadata": {"name": "a", "creationTimestamp": "1970-01-01T00:00:00Z"}});
@@ -162,7 +162,7 @@ fn a_job_that_its_time_to_live_deletes_is_not_missed() {
         let told = Told::default();
         let events = |event| told.take(event);
         let a = key("Job", "a");
-        let keys = BTreeSet::from([&a]);
+        let keys = BTreeMap::from([(&a, None)]);
         let mut board = Board::new(&keys, &events);
         let now = Timestamp::UNIX_EPOCH;
         assert!(!board.process(Observation::Listed(vec![job(json!({"active": 1}))]), now));
@@ -210,7 +210,7 @@ async fn run(
     let told = Told::default();
     let events = |event| told.take(event);
     let deadline = Instant::now() + Duration::from_secs(seconds);
-    let pending = wait(&cluster, &[target()], deadline, &events).await;
+    let pending = wait(&cluster, &[WaitTarget::new(target(), &HealthChecks::default())], deadline, &events).await;
     let asked = asked
         .lines()
         .into_iter()

@@ -84,7 +84,7 @@ pub(super) fn adopt(
     if !refusals.is_empty() {
         return Err(PlanError::Refused { objects: refusals });
     }
-    let adopted = wait_targets(wanted.desired).into_iter();
+    let adopted = wait_targets(wanted).into_iter();
     plan.wait_for = adopted
         .filter(|target| plan.step(&target.key).is_some())
         .collect();

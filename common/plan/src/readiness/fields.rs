@@ -38,14 +38,21 @@ pub(super) struct StatusCondition<'a>(&'a Value);
 
 /// Finds the condition of a type.
 pub(super) fn find_condition<'a>(object: &'a Value, kind: &str) -> Option<StatusCondition<'a>> {
-    field(object, &["status", "conditions"])?
-        .as_array()?
-        .iter()
-        .find(|condition| text(condition, &["type"]) == kind)
-        .map(StatusCondition)
+    find_conditions(object).find(|condition| condition.kind() == kind)
+}
+
+/// Returns the conditions.
+pub(super) fn find_conditions(object: &Value) -> impl Iterator<Item = StatusCondition<'_>> {
+    let all = field(object, &["status", "conditions"]).and_then(Value::as_array);
+    all.into_iter().flatten().map(StatusCondition)
 }
 
 impl<'a> StatusCondition<'a> {
+    /// Returns its type.
+    pub(super) fn kind(self) -> &'a str {
+        text(self.0, &["type"])
+    }
+
     pub(super) fn is_true(self) -> bool {
         text(self.0, &["status"]) == "True"
     }

@@ -6,28 +6,35 @@ use super::fields::{field, find_condition, join_reason, number, text};
 use super::{GRACE, Readiness, ReadinessContext, ReadinessStatus};
 use common::entrance;
 
-/// Checks deletion, generation, Reconciling and Stalled, which precede the rule of the kind (kstatus).
-pub(super) fn assess_any_kind(object: &Value) -> Option<Readiness> {
+/// The message of an object that its controller has not seen since it changed.
+pub(super) const UNSEEN: &str = "waiting: not yet seen by its controller";
+
+/// Checks whether an object is being deleted or cannot be read, which precedes all other rules.
+pub(super) fn assess_lost(object: &Value) -> Option<Readiness> {
     if field(object, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null()) {
         return Some(Readiness::new(
             ReadinessStatus::Terminating,
             describe_deletion(object),
         ));
     }
-    if let Some(why) = entrance::reduced_reason(object) {
-        return Some(Readiness::new(
-            ReadinessStatus::Unknown,
-            format!("it cannot be read: {why}"),
-        ));
+    let why = entrance::reduced_reason(object)?;
+    Some(Readiness::new(
+        ReadinessStatus::Unknown,
+        format!("it cannot be read: {why}"),
+    ))
+}
+
+/// Checks deletion, generation, Reconciling and Stalled, which precede the rule of the kind (kstatus).
+pub(super) fn assess_any_kind(object: &Value) -> Option<Readiness> {
+    if let Some(lost) = assess_lost(object) {
+        return Some(lost);
     }
     let generation = number(object, &["metadata", "generation"]);
     let observed = number(object, &["status", "observedGeneration"]);
     if let (Some(generation), Some(observed)) = (generation, observed)
         && generation != observed
     {
-        return Some(Readiness::in_progress(
-            "waiting: not yet seen by its controller",
-        ));
+        return Some(Readiness::in_progress(UNSEEN));
     }
     if let Some(reconciling) = find_condition(object, "Reconciling")
         && reconciling.is_true()
@@ -81,7 +88,7 @@ pub(super) fn assess_by_conditions(
     if let (Some(generation), Some(observed)) = (generation, condition.observed_generation())
         && observed < generation
     {
-        return Readiness::in_progress("waiting: not yet seen by its controller");
+        return Readiness::in_progress(UNSEEN);
     }
     if condition.is_true() {
         return Readiness::current(kind.to_lowercase());

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::found;
 use crate::inventory::InventoryItem;
 use crate::readiness::blocker::Blocker;
+use crate::readiness::health_check::HealthChecks;
 use crate::readiness::{Readiness, ReadinessStatus};
 use common::api::installation::{LiveState, ObjectState};
 use common::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER};
@@ -29,6 +30,9 @@ pub struct ObjectHealth {
     pub blocker: Option<Blocker>,
     /// Whether it was edited since the last apply.
     pub edited: bool,
+    /// Whether an operation waits for it, so that its readiness affects how the installation stands.
+    #[serde(skip)]
+    pub waited: bool,
     /// The Helm release whose marks it has, `shop/web`: Helm can change and delete it, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<String>,
@@ -56,7 +60,8 @@ pub enum ObservedObject<'a> {
 }
 
 impl ObjectHealth {
-    /// Assesses an object by its inventory item and the live object with its name. `owner` is the owner label of its installation.
+    /// Assesses an object by its inventory item and the live object with its name. `owner` is the owner label of its installation, `checks`
+    /// are its health checks.
     ///
     /// An object that was only recorded (a preexisting Namespace, a create-only object) carries no owner label, and exists as long as its
     /// name does. An applied object belongs to the installation by its label or its uid. If another client removed the label or recreated
@@ -66,6 +71,7 @@ impl ObjectHealth {
         key: &ObjectKey,
         item: &InventoryItem,
         owner: &str,
+        checks: &HealthChecks,
         sight: &ObservedObject<'_>,
     ) -> Self {
         let object = &item.object;
@@ -76,6 +82,7 @@ impl ObjectHealth {
             planned: object.state == ObjectState::Planned,
             blocker: None,
             edited: false,
+            waited: affects_standing(key, checks),
             release: None,
             yielded: Vec::new(),
         };
@@ -157,9 +164,7 @@ impl ObjectHealth {
         match self.readiness.as_ref().map(|readiness| readiness.status) {
             None | Some(ReadinessStatus::Terminating) => true,
             Some(ReadinessStatus::Current | ReadinessStatus::Unknown) => false,
-            Some(ReadinessStatus::InProgress | ReadinessStatus::Failed) => {
-                affects_standing(&self.key)
-            }
+            Some(ReadinessStatus::InProgress | ReadinessStatus::Failed) => self.waited,
         }
     }
 
@@ -180,11 +185,11 @@ impl ObjectHealth {
     }
 }
 
-/// Whether the readiness of an object affects how its installation stands: it is of a kind that an operation waits for. All others are
-/// ready once they exist, or get ready for reasons outside the cluster.
+/// Whether the readiness of an object affects how its installation stands: it is of a kind that an operation waits for, or that has a health
+/// check. All others are ready once they exist, or get ready for reasons outside the cluster.
 #[must_use]
-pub fn affects_standing(key: &ObjectKey) -> bool {
-    KindTraits::for_key(key).waited != WaitScope::Never
+pub fn affects_standing(key: &ObjectKey, checks: &HealthChecks) -> bool {
+    KindTraits::for_key(key).waited != WaitScope::Never || checks.find(key).is_some()
 }
 
 /// Describes an object that is retained because it holds data. No version contains it, so nothing waits for it.
@@ -266,7 +271,7 @@ mod tests {
             },
             _ => ObservedObject::Missing,
         };
-        let health = ObjectHealth::assess(&key(kind), item, "me", &sight);
+        let health = ObjectHealth::assess(&key(kind), item, "me", &HealthChecks::default(), &sight);
         let edited = if health.edited { "!" } else { "" };
         let trouble = if health.is_trouble() { "trouble: " } else { "" };
         format!("{trouble}{}{edited}", health.message())
@@ -400,6 +405,7 @@ mod tests {
                     &key(kind),
                     &item(ObjectState::Owned, "d"),
                     "me",
+                    &HealthChecks::default(),
                     &ObservedObject::Missing,
                 );
                 health.with(status, "").is_trouble()

@@ -47,6 +47,7 @@ fn gone() -> ObjectHealth {
         planned: false,
         blocker: None,
         edited: false,
+        waited: true,
         release: None,
         yielded: Vec::new(),
     }
@@ -219,6 +220,7 @@ fn how_an_installation_stands() {
     let of_config_map = |status| {
         let mut object = ready(status);
         (object.key.group, object.key.kind) = (String::new(), "ConfigMap".to_owned());
+        object.waited = false;
         object
     };
     let well = || of(vec![ready(ReadinessStatus::Current)]);

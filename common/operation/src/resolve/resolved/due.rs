@@ -25,6 +25,7 @@ impl Resolved {
                 .map(str::to_owned),
             rules: Some(self.rules.to_rule_set()),
             requires: version.requires.clone(),
+            health_check_exprs: version.health_check_exprs.clone(),
             ..Installed::default()
         }
     }
