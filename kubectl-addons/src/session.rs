@@ -146,6 +146,7 @@ impl Session {
                     tolerant::parse_kubernetes(typed).with_context(|| format!("--k8s {typed}"))?,
                 ),
                 kkp: None,
+                profile: None,
             },
             None if kkp.is_some() => self.ctx.cluster_facts().await?,
             None => self.ctx.cluster_facts_for(catalogue.versions()).await?,

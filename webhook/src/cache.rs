@@ -241,6 +241,8 @@ impl Mirror {
             cluster: ClusterVersions {
                 kubernetes: Some(self.version.clone()?),
                 kkp: system.and_then(|namespace| namespace.kkp.clone()),
+                // The loop and the commands read the facts of a cluster.
+                profile: None,
             },
             settings: settings.clone(),
         })

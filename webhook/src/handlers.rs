@@ -10,7 +10,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use addons_admission::AdmissionFacts;
 use addons_admission::answer::ReviewTask;
 use addons_admission::review::{Response, ReviewRequest};
-use addons_clusters::core_set::expression::STACK;
 use common::entrance;
 use tokio::sync::oneshot;
 use tracing::{Instrument as _, Span, warn};
@@ -189,14 +188,15 @@ async fn validate_enrolment(
     }
 }
 
-/// Validates on this thread, or on another one if that takes long or if conditions need a larger stack.
+/// Validates on this thread, or on another one if that takes long.
 async fn validate_body(
     task: ReviewTask,
     state: &WebhookState,
     facts: &Arc<AdmissionFacts>,
     body: &Body,
 ) -> Result<ValidatedReview, ReviewRefusal> {
-    if body.bytes.len() <= LARGE && task != ReviewTask::CoreSets {
+    let takes_long = body.bytes.len() > LARGE || task == ReviewTask::CoreSets;
+    if !takes_long && !has_expressions(&body.bytes) {
         return Ok(ValidatedReview::from_body(task, facts, &body.bytes));
     }
     let turn = state.thread_turns.take(body.peer, WAIT).await;
@@ -209,6 +209,14 @@ async fn validate_body(
         Ok(span.in_scope(|| ValidatedReview::from_body(task, &facts, bytes)))
     };
     validate_on_thread(turn, body.clone(), work).await
+}
+
+/// Whether a review may contain expressions of catalogues, which take up to some milliseconds each to compile.
+fn has_expressions(bytes: &[u8]) -> bool {
+    let names: [&[u8]; 2] = [b"healthCheckExprs", b"\"expression\""];
+    names
+        .iter()
+        .any(|name| bytes.windows(name.len()).any(|part| part == *name))
 }
 
 /// Validates on another thread. It keeps its turn and its share of the memory until it ends, even if the client has disconnected and no
@@ -224,7 +232,7 @@ async fn validate_on_thread(
         let (_turn, whole) = (turn, body);
         let _ = send.send(work(&whole.bytes));
     };
-    let thread = std::thread::Builder::new().stack_size(STACK);
+    let thread = std::thread::Builder::new();
     match thread.spawn(work) {
         Ok(_) => judged
             .await

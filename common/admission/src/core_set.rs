@@ -31,8 +31,7 @@ struct ConfigMapMetadata {
     name: Option<String>,
 }
 
-/// Validates a ConfigMap that is created or changed. All other ConfigMaps are allowed, and so are changes that keep the data. Conditions
-/// need a stack of [`addons_clusters::core_set::expression::STACK`].
+/// Validates a ConfigMap that is created or changed. All other ConfigMaps are allowed, and so are changes that keep the data.
 #[must_use]
 pub fn validate_config_map(request: &ReviewRequest<'_>, facts: &AdmissionFacts) -> Verdict {
     let kind = (request.kind.group.as_ref(), request.kind.kind.as_ref());

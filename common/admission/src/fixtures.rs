@@ -16,6 +16,7 @@ pub fn facts(catalogues: Vec<AddonCatalogue>) -> AdmissionFacts {
         cluster: ClusterVersions {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,
+            profile: None,
         },
         ..AdmissionFacts::default()
     }

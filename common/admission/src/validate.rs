@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::marks::GuardMarks;
 use super::policy::{self, PolicyCandidate};
 use super::review::{AdmissionOperation, ReviewRequest};
-use super::rules::catalogue::{in_use, source, template};
+use super::rules::catalogue::{expressions, in_use, source, template};
 use super::rules::installation::guards;
 use super::rules::reference::UnseenDependency;
 use super::rules::{self, duplicates, reference};
@@ -116,6 +116,7 @@ fn validate_catalogue_spec(
         template::mismatched_method,
         template::manifest_without_values,
         template::unusable_forms,
+        expressions::wrong_expressions,
     ] {
         verdict.problems.extend(rule(new));
     }

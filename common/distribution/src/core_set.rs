@@ -5,29 +5,28 @@ pub mod progress;
 pub mod release;
 pub mod restore;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use addons_clusters::core_set::document::{KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_rollout};
-use addons_clusters::core_set::expression::STACK;
 use addons_clusters::core_set::rollout::CoreRollout;
 use addons_clusters::core_set::{
-    CoreAddon, CoreAddonDecision, CoreDocument, CoreSet, ExpressionError, Profile, UnknownCoreSet,
-    decide,
+    CoreAddon, CoreAddonDecision, CoreDocument, CoreSet, UnknownCoreSet, decide,
 };
-use addons_engine::{config_map, template_facts};
+use addons_engine::config_map;
 use addons_operation::context::Context;
 use addons_operation::error::OperationError;
 use addons_operation::resolve::choose::choose;
 use addons_operation::resolve::resolved::Resolved;
 use addons_operation::resolve::{Resolver, verdict};
-use addons_render::facts::{TemplateFacts, template_data};
 use common::api::installation::{AddonInstallation, ReconcilePolicy};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
 use common::catalogue::content::{self, ContentError};
 use common::catalogue::select::EntryRequest;
+use common::expression::ExpressionError;
+use common::expression::profile::Profile;
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -102,25 +101,24 @@ impl ClusterCore {
         texts: CoreSetTexts,
         labels: BTreeMap<String, String>,
     ) -> Result<Self, OperationError> {
-        let namespace = facts.settings().records_namespace();
-        let stated = template_facts::read_stated(facts.home().await?, namespace).await?;
-        let is_home = *namespace == facts.settings().system_namespace;
-        let profile = |known: &TemplateFacts| {
-            let data = template_data(known, &stated, &json!({}));
-            Profile::from_template_data(namespace, labels.clone(), is_home, &data)
+        let mut profile = Profile {
+            labels: Some(labels),
+            ..facts.stated_profile().await?
         };
-        let known = TemplateFacts {
-            version: kubernetes_version(facts).await?,
-            ..TemplateFacts::default()
+        let mut asked = BTreeSet::new();
+        let decided = loop {
+            let decided = evaluate_rules(texts.clone(), profile.clone()).await;
+            let lacking = decided.iter().flatten().filter_map(|it| match &it.holds {
+                Err(ExpressionError::NotKnown { name }) => Some(name.clone()),
+                _ => None,
+            });
+            let lacking: BTreeSet<String> = lacking.filter(|name| !asked.contains(name)).collect();
+            if lacking.is_empty() {
+                break decided;
+            }
+            facts.complete_profile(&mut profile, &lacking).await?;
+            asked.extend(lacking);
         };
-        let mut decided = evaluate_rules(texts.clone(), profile(&known)).await;
-        let lacks = |decision: &CoreAddonDecision| {
-            matches!(decision.holds, Err(ExpressionError::NotKnown(_)))
-        };
-        if decided.as_ref().is_ok_and(|all| all.iter().any(lacks)) {
-            let known = facts.template_facts().await?;
-            decided = evaluate_rules(texts, profile(known)).await;
-        }
         Ok(match decided {
             Ok(decisions) => Self {
                 set: CoreSet::from_decisions(&decisions),
@@ -134,14 +132,7 @@ impl ClusterCore {
     }
 }
 
-/// Returns the version as templates have it: without pre-release and build metadata.
-async fn kubernetes_version(ctx: &Context) -> Result<String, OperationError> {
-    let found = ctx.cluster_facts().await?.kubernetes;
-    let text = found.map(|found| format!("{}.{}.{}", found.major, found.minor, found.patch));
-    Ok(text.unwrap_or_default())
-}
-
-/// Evaluates the rules on a thread with a large stack, within a time limit. A thread that takes longer ends by itself, because the cost of
+/// Evaluates the rules on a thread of their own, within a time limit. A thread that takes longer ends by itself, because the cost of
 /// a condition is limited.
 async fn evaluate_rules(
     texts: CoreSetTexts,
@@ -153,7 +144,7 @@ async fn evaluate_rules(
         let document = CoreDocument::read(texts.rules.as_deref(), texts.addons.as_deref());
         let _ = send.send(document.map(|document| decide(&document, &profile)));
     };
-    let thread = std::thread::Builder::new().stack_size(STACK);
+    let thread = std::thread::Builder::new();
     if thread.spawn(evaluate).is_err() {
         return Err(UnknownCoreSet::NotEvaluated);
     }

@@ -1,4 +1,6 @@
-//! Finds out whether the cluster has nodes that run pods.
+//! The nodes of the cluster: whether one runs pods, and their labels.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -8,6 +10,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::listing;
+use super::snapshot::read_all;
 
 #[derive(Deserialize)]
 struct NodeObject {
@@ -25,6 +28,21 @@ struct NodeStatus {
 struct NodeCondition {
     r#type: String,
     status: String,
+}
+
+/// Returns the labels of each node; `None` if nodes may not be read.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn read_labels(
+    cluster: &Cluster,
+) -> Result<Option<Vec<BTreeMap<String, String>>>, EngineError> {
+    let nodes = Collection::from_names("v1", "Node", "nodes", None);
+    match read_all(cluster, &nodes).await {
+        Ok(found) => Ok(found.map(|nodes| nodes.into_iter().map(|node| node.labels).collect())),
+        Err(EngineError::Forbidden { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns whether any node is Ready; `None` if nodes may not be read.

@@ -5,6 +5,7 @@ mod derived;
 pub(crate) mod identity;
 mod indexes;
 mod policies;
+mod profile;
 mod pool;
 mod target;
 mod versions;
@@ -26,6 +27,7 @@ use addons_sources::{Reach, SourceAccess};
 use common::catalogue::Catalogue;
 use common::catalogue::author::Author;
 use common::catalogue::select::{ClusterVersions, SelectionRules};
+use common::expression::profile::Profile;
 use common::manifest::yaml::DuplicateKeys;
 use futures::future::BoxFuture;
 use semver::Version;
@@ -117,6 +119,8 @@ pub struct Context {
     pool: Arc<pool::Pool>,
     version: OnceCell<ClusterVersions>,
     kkp: OnceCell<Option<Version>>,
+    /// What expressions of entries read, as far as it was needed.
+    profile: Mutex<Option<Arc<Profile>>>,
     pub(crate) cluster_uid: Arc<OnceCell<ClusterUid>>,
     events: EventSink,
     catalogues: Arc<contents::CatalogueCache>,
@@ -192,6 +196,7 @@ impl Context {
             cluster_uid: Arc::default(),
             version: OnceCell::new(),
             kkp: OnceCell::new(),
+            profile: Mutex::default(),
             events: Arc::new(drop),
             catalogues: Arc::default(),
             files: Arc::default(),

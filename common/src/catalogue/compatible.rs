@@ -125,6 +125,7 @@ fn reference(entry: &CatalogueEntry, source: CatalogueSource) -> AddonVersion {
         constraints: version.constraints.clone(),
         values: version.values.clone(),
         requires: version.requires.clone(),
+        health_check_exprs: version.health_check_exprs.clone(),
         ..AddonVersion::default()
     }
 }
@@ -160,6 +161,7 @@ mod tests {
         let facts = ClusterVersions {
             kubernetes: Some(tolerant::parse_kubernetes(kubernetes).unwrap()),
             kkp: None,
+            profile: None,
         };
         let spec = derive(&Catalogue::from_objects(catalogues), &facts).unwrap();
         AddonCatalogue::new("compatible-addons", spec)

@@ -3,12 +3,14 @@
 mod fit;
 
 use std::fmt;
+use std::sync::Arc;
 
 use semver::{BuildMetadata, Version};
 use serde::Serialize;
 
 use super::{Catalogue, CatalogueEntry, Origin, replaces};
 use crate::api::rules::RuleSet;
+use crate::expression::profile::Profile;
 use addons_versions::tolerant;
 
 pub use fit::find_misfit;
@@ -66,6 +68,8 @@ pub struct ClusterVersions {
     pub kubernetes: Option<Version>,
     /// The version of KKP. If it is unknown, every constraint matches.
     pub kkp: Option<Version>,
+    /// What expressions read. If nothing was read, every expression matches.
+    pub profile: Option<Arc<Profile>>,
 }
 
 /// A [`Selection`] that borrows its entries.
@@ -127,6 +131,20 @@ pub enum RejectionReason {
         /// What is wrong with it.
         error: String,
     },
+    /// `constraints.expression provider == 'aws' is false: provider is gcp`
+    ExpressionIsFalse {
+        /// The expression as written.
+        expression: String,
+        /// The facts that it reads, for display; empty if there is nothing to show.
+        facts: String,
+    },
+    /// The expression has no result in the cluster, because a fact is not known or because it is wrong.
+    ExpressionFails {
+        /// The expression as written.
+        expression: String,
+        /// Why.
+        error: String,
+    },
     /// The request is for another version, id or catalogue.
     NotAskedFor,
     /// `0.9.0 is newer`
@@ -143,6 +161,17 @@ pub enum RejectionReason {
     EarlierEntryWins,
 }
 
+impl RejectionReason {
+    /// Whether the entry is for other clusters.
+    #[must_use]
+    pub fn is_misfit(&self) -> bool {
+        matches!(
+            self,
+            Self::DoesNotMatch { .. } | Self::ExpressionIsFalse { .. } | Self::ExpressionFails { .. }
+        )
+    }
+}
+
 impl fmt::Display for RejectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -156,6 +185,16 @@ impl fmt::Display for RejectionReason {
                 range,
                 error,
             } => write!(f, "{field} {range:?} cannot be read: {error}"),
+            Self::ExpressionIsFalse { expression, facts } => {
+                write!(f, "constraints.expression {expression} is false")?;
+                match facts.as_str() {
+                    "" => Ok(()),
+                    facts => write!(f, ": {facts}"),
+                }
+            }
+            Self::ExpressionFails { expression, error } => {
+                write!(f, "constraints.expression {expression} has no result: {error}")
+            }
             Self::NotAskedFor => f.write_str("another version was asked for"),
             Self::Newer { than } => write!(f, "{than} is newer"),
             Self::LaterEntryWins { id } if id.is_empty() => f.write_str("a later entry wins"),
@@ -173,7 +212,7 @@ impl Selection {
     pub fn newest_misfit(&self) -> Option<&Rejection> {
         self.rejections
             .iter()
-            .find(|rejection| matches!(rejection.reason, RejectionReason::DoesNotMatch { .. }))
+            .find(|rejection| rejection.reason.is_misfit())
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) const LABELS: usize = 64;
 pub(super) const TEXT: usize = 256;
 /// The longest key or value of a label.
 const LABEL: u64 = 317;
+/// The label of a node with its architecture, which its kubelet sets.
+const LABEL_ARCHITECTURE: &str = "kubernetes.io/arch";
 /// The most values that are kept of a label of nodes.
 const NODE_LABEL_VALUES: usize = 64;
 
@@ -155,16 +157,13 @@ impl Profile {
         }
     }
 
-    /// Adds the labels and the architecture of the nodes. Of each label, [`NODE_LABEL_VALUES`] values are kept: no constraint needs more, and
+    /// Adds the labels of nodes, and the architectures that they say. Of each label, [`NODE_LABEL_VALUES`] values are kept: no constraint needs more, and
     /// some labels have another value on each node.
-    pub fn add_nodes<'a>(
-        &mut self,
-        nodes: impl Iterator<Item = (&'a BTreeMap<String, String>, &'a str)>,
-    ) {
+    pub fn add_nodes(&mut self, nodes: &[BTreeMap<String, String>]) {
         let architectures = self.architectures.get_or_insert_default();
         let labels = self.node_labels.get_or_insert_default();
-        for (of_node, architecture) in nodes {
-            architectures.insert(architecture.to_owned());
+        for of_node in nodes {
+            architectures.extend(of_node.get(LABEL_ARCHITECTURE).cloned());
             for (key, value) in of_node {
                 let values = labels.entry(key.clone()).or_default();
                 if values.len() < NODE_LABEL_VALUES {

@@ -41,6 +41,7 @@ pub(crate) fn target_facts(args: &reading::PreflightArgs) -> Result<ClusterVersi
     Ok(ClusterVersions {
         kubernetes: Some(to),
         kkp: None,
+        profile: None,
     })
 }
 

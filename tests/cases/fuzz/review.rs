@@ -88,6 +88,7 @@ fn facts() -> AdmissionFacts {
         cluster: ClusterVersions {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,
+            profile: None,
         },
         ..AdmissionFacts::default()
     }

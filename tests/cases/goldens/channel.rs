@@ -67,6 +67,7 @@ fn choose(channel: &KopsIndex, addon: &str, kubernetes: &str, rules: SelectionRu
     let facts = ClusterVersions {
         kubernetes: Some(tolerant::parse_kubernetes(kubernetes).unwrap()),
         kkp: None,
+        profile: None,
     };
     select(
         &Catalogue::from_spec(&channel.spec, origin),

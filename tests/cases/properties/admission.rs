@@ -58,6 +58,7 @@ fn facts(first: &Value, second: &Value) -> AdmissionFacts {
         cluster: ClusterVersions {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,
+            profile: None,
         },
         ..AdmissionFacts::default()
     }

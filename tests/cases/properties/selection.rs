@@ -66,6 +66,7 @@ fn choose(versions: &[AddonVersion], rules: SelectionRules) -> Selection {
     let facts = ClusterVersions {
         kubernetes: Some(Version::new(1, 2, 0)),
         kkp: None,
+        profile: None,
     };
     select(
         &Catalogue::from_spec(&spec, origin),

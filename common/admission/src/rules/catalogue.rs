@@ -1,5 +1,6 @@
 //! Rules for AddonCatalogues (semantics 1, 2, 3, 10, 14, 18).
 
+pub mod expressions;
 pub mod in_use;
 pub mod requires;
 pub mod source;

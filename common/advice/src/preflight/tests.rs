@@ -8,6 +8,7 @@ fn clusters(now: &str, then: &str) -> UpgradeClusters {
     let facts = |version: &str| ClusterVersions {
         kubernetes: Some(version.parse().unwrap()),
         kkp: None,
+        profile: None,
     };
     UpgradeClusters {
         now: facts(now),

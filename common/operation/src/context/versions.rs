@@ -1,9 +1,13 @@
 //! The versions of Kubernetes and KKP that entries must fit.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use addons_engine::local;
 use addons_versions::tolerant;
 use common::api::catalogue::AddonVersion;
 use common::catalogue::select::ClusterVersions;
+use common::expression::profile::{self, Profile};
 use common::target::kkp;
 use semver::Version;
 
@@ -29,26 +33,58 @@ impl Context {
             Ok::<_, OperationError>(ClusterVersions {
                 kubernetes: Some(parsed),
                 kkp: None,
+                profile: None,
             })
         };
         Ok(self.version.get_or_try_init(read).await?.clone())
     }
 
-    /// Returns the facts that these versions must fit. The version of KKP is read only if one of them has a constraint on it.
+    /// Returns the facts that these versions must fit. The version of KKP, and what expressions read, is read only if one of them has such a
+    /// constraint.
     ///
     /// # Errors
-    /// Those of `Context::version`; the annotation is not a version.
+    /// Those of `Context::version`; the annotation is not a version; a fact cannot be read.
     pub async fn cluster_facts_for<'v>(
         &self,
         versions: impl IntoIterator<Item = &'v AddonVersion>,
     ) -> Result<ClusterVersions, OperationError> {
         let mut facts = self.cluster_facts().await?;
         let constraints = versions.into_iter().map(|version| &version.constraints);
-        let mut of_kkp = constraints.filter_map(|constraints| constraints.kkp_version.as_deref());
-        if of_kkp.any(|text| !text.trim().is_empty()) {
+        let (mut reads_kkp, mut expressions) = (false, BTreeSet::new());
+        for constraints in constraints {
+            let is_set = |text: &&str| !text.trim().is_empty();
+            reads_kkp |= constraints.kkp_version.as_deref().is_some_and(|it| is_set(&it));
+            expressions.extend(constraints.expression.as_deref().filter(is_set));
+        }
+        if reads_kkp {
             facts.kkp = self.kkp().await?;
         }
+        // Where a person may not use the kubeconfig, the reconciler chooses.
+        if !expressions.is_empty() && facts.kubernetes.is_some() {
+            facts.profile = Some(self.profile(&expressions).await?);
+        }
         Ok(facts)
+    }
+
+    /// Returns the facts that these expressions read. An expression that is not valid reads none, and is reported when it is evaluated.
+    async fn profile(&self, expressions: &BTreeSet<&str>) -> Result<Arc<Profile>, OperationError> {
+        let mut variables = BTreeSet::new();
+        for expression in expressions {
+            let compiled = profile::compile(expression).ok();
+            variables.extend(compiled.into_iter().flat_map(|it| it.variables().clone()));
+        }
+        let mut known = self.profile.lock().await;
+        if let Some(profile) = known.as_ref()
+            && variables.iter().all(|name| profile.knows(name))
+        {
+            return Ok(Arc::clone(profile));
+        }
+        let mut profile = match known.as_deref() {
+            Some(profile) => profile.clone(),
+            None => self.stated_profile().await?,
+        };
+        self.complete_profile(&mut profile, &variables).await?;
+        Ok(Arc::clone(known.insert(Arc::new(profile))))
     }
 
     /// Returns the version of KKP from the annotation of the namespace that stands for the cluster, or `None` if the caller may not read it

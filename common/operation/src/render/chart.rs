@@ -88,6 +88,7 @@ fn check_kubernetes(inputs: &Inputs, addon: &str, chart: &Chart) -> Result<(), O
     let facts = ClusterVersions {
         kubernetes: kubernetes(&document).and_then(|version| tolerant::parse(version).ok()),
         kkp: None,
+        profile: None,
     };
     match find_misfit(&chart.constraints(), &facts) {
         Some(RejectionReason::DoesNotMatch { range, version, .. }) => {

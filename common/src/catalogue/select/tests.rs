@@ -38,6 +38,7 @@ fn facts(kubernetes: &str) -> ClusterVersions {
     ClusterVersions {
         kubernetes: Some(addons_versions::tolerant::parse_kubernetes(kubernetes).unwrap()),
         kkp: None,
+        profile: None,
     }
 }
 
@@ -288,6 +289,7 @@ fn constraints() {
     let known = ClusterVersions {
         kubernetes: version("1.30.0-rc.1"),
         kkp: version("2.31.0-beta.0"),
+        profile: None,
     };
     let unknown = ClusterVersions::default();
     let some = |text: &str| Some(text.to_owned());

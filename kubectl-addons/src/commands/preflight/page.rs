@@ -146,6 +146,7 @@ mod tests {
         ClusterVersions {
             kubernetes: tolerant::parse_kubernetes("1.37").ok(),
             kkp: None,
+            profile: None,
         }
     }
 
