@@ -5,8 +5,8 @@ mod derived;
 pub(crate) mod identity;
 mod indexes;
 mod policies;
-mod profile;
 mod pool;
+mod profile;
 mod target;
 mod versions;
 

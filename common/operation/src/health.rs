@@ -406,8 +406,8 @@ impl LiveView {
                 }
             }
         }
-        let whole = recorded
-            .filter(|(key, checks)| !seen.is_partial(key) && checks.find(key).is_none());
+        let whole =
+            recorded.filter(|(key, checks)| !seen.is_partial(key) && checks.find(key).is_none());
         let whole = whole.filter_map(|(key, _)| seen.live.get(key));
         seen.facts = Readable::read(cluster, whole).await;
         Ok(seen)

@@ -266,9 +266,7 @@ fn unread_standing(health: &Health) -> Option<Standing> {
         .filter(|one| one.is_unread())
         .collect();
     let is_all = unread.len() >= health.assessed;
-    let mut told = unread
-        .into_iter()
-        .filter(|one| is_all || one.waited);
+    let mut told = unread.into_iter().filter(|one| is_all || one.waited);
     let first = told.next()?;
     let word = if is_all {
         StandingState::Unknown

@@ -167,7 +167,9 @@ impl RejectionReason {
     pub fn is_misfit(&self) -> bool {
         matches!(
             self,
-            Self::DoesNotMatch { .. } | Self::ExpressionIsFalse { .. } | Self::ExpressionFails { .. }
+            Self::DoesNotMatch { .. }
+                | Self::ExpressionIsFalse { .. }
+                | Self::ExpressionFails { .. }
         )
     }
 }
@@ -193,7 +195,10 @@ impl fmt::Display for RejectionReason {
                 }
             }
             Self::ExpressionFails { expression, error } => {
-                write!(f, "constraints.expression {expression} has no result: {error}")
+                write!(
+                    f,
+                    "constraints.expression {expression} has no result: {error}"
+                )
             }
             Self::NotAskedFor => f.write_str("another version was asked for"),
             Self::Newer { than } => write!(f, "{than} is newer"),

@@ -268,10 +268,7 @@ fn elements_cost<'a>(
         steps = steps.saturating_add(more);
         size = size.join_with(ValueSize::list(1, element));
     }
-    Ok((
-        steps.saturating_add(size.weight / ELEMENTS_PER_STEP),
-        size,
-    ))
+    Ok((steps.saturating_add(size.weight / ELEMENTS_PER_STEP), size))
 }
 
 fn call_cost<'a>(
@@ -351,7 +348,9 @@ fn comprehension_cost<'a>(
     let before = scope.bound.len();
     let variables = [Some(&one.iter_var), one.iter_var2.as_ref()];
     let variables = variables.into_iter().flatten();
-    scope.bound.extend(variables.map(|name| (name.as_str(), range.iterated())));
+    scope
+        .bound
+        .extend(variables.map(|name| (name.as_str(), range.iterated())));
     scope.bound.push((one.accu_var.as_str(), start.clone()));
     // No macro lets a condition name the result, so each element adds as much to it as the first one does.
     let (_, first) = expression_cost(&one.loop_step.expr, scope)?;

@@ -71,11 +71,7 @@ pub const VARIABLES: [Variable; 9] = {
             "the network plugin: canal, cilium, calico, flannel",
             STATE_IT,
         ),
-        variable(
-            "cniVersion",
-            "the version of the network plugin",
-            STATE_IT,
-        ),
+        variable("cniVersion", "the version of the network plugin", STATE_IT),
         variable(
             "architectures",
             "a list of the architectures of the nodes: amd64, arm64",
@@ -218,7 +214,9 @@ impl Profile {
         }
         match expression.evaluate(&values) {
             // Every variable that is read is a fact, so this one is not known of this cluster.
-            Err(ExpressionError::Missing(name)) if is_fact(&name) && !values.contains_key(&name) => {
+            Err(ExpressionError::Missing(name))
+                if is_fact(&name) && !values.contains_key(&name) =>
+            {
                 Err(ExpressionError::NotKnown { name })
             }
             other => other,

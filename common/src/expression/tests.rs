@@ -28,9 +28,15 @@ fn conditions_have_an_answer_or_say_why_not() {
         ("'arm64' in architectures", false),
         ("'gpu' in nodeLabels", false),
         ("nodeLabels['zone'].size() > 1", true),
-        ("nodeLabels.exists(key, nodeLabels[key].exists(value, value == 'b'))", true),
+        (
+            "nodeLabels.exists(key, nodeLabels[key].exists(value, value == 'b'))",
+            true,
+        ),
         ("'Deployment.apps' in kinds", true),
-        ("kinds.exists(kind, kind.endsWith('.cert-manager.io'))", false),
+        (
+            "kinds.exists(kind, kind.endsWith('.cert-manager.io'))",
+            false,
+        ),
         ("sets.contains(architectures, ['amd64'])", true),
     ] {
         assert_eq!(evaluate(when, &profile), Ok(holds), "{when}");
@@ -49,9 +55,15 @@ fn conditions_have_an_answer_or_say_why_not() {
         ("cni", "it is neither true nor false"),
         ("nonsense(cni)", "there is no function nonsense"),
         // The sample does not evaluate the right side.
-        ("cni == 'canal' && nonsense(cni)", "there is no function nonsense"),
+        (
+            "cni == 'canal' && nonsense(cni)",
+            "there is no function nonsense",
+        ),
         // No label is missing here: the evaluation fails in every cluster.
-        ("version > 1 && labels.size() > 0", "a value does not have the type that it needs"),
+        (
+            "version > 1 && labels.size() > 0",
+            "a value does not have the type that it needs",
+        ),
         ("semver('labels').major() == 1", "semver() fails"),
         ("{'labels': 1}.a == 1", "a does not exist"),
         ("Type{a: 1} == Type{a: 1}", "no types are defined"),
@@ -100,7 +112,8 @@ fn what_an_object_costs_is_counted_with_its_size() {
         assert_eq!(holds.is_ok(), is_ok, "{holds:?}");
     }
     // What is not read does not count.
-    let deep = json!({"metadata": {"generation": 2, "managedFields": vec![vec![vec![0; 100]; 100]; 50]}});
+    let deep =
+        json!({"metadata": {"generation": 2, "managedFields": vec![vec![vec![0; 100]; 100]; 50]}});
     let one = Expression::compile("metadata.generation == 2").unwrap();
     assert_eq!(one.evaluate(deep.as_object().unwrap()), Ok(true));
 }
@@ -108,8 +121,15 @@ fn what_an_object_costs_is_counted_with_its_size() {
 #[test]
 fn an_error_repeats_no_value() {
     let secret = json!({"data": {"token": "hunter2"}});
-    for text in ["data.token > 1", "semver(data.token).major() > 1", "data.token + 1 == 2", "data.tokens == ''"] {
-        let error = Expression::compile(text).unwrap().evaluate(secret.as_object().unwrap());
+    for text in [
+        "data.token > 1",
+        "semver(data.token).major() > 1",
+        "data.token + 1 == 2",
+        "data.tokens == ''",
+    ] {
+        let error = Expression::compile(text)
+            .unwrap()
+            .evaluate(secret.as_object().unwrap());
         let error = error.unwrap_err().to_string();
         assert!(!error.contains("hunter2"), "{error}");
     }
@@ -140,4 +160,3 @@ fn what_clusters_have_is_bounded_before_it_is_read() {
         assert_eq!(error.is_empty(), fact.is_none(), "{when}: {error}");
     }
 }
-

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use addons_plan::readiness::health_check::HealthChecks;
 use addons_plan::standing::object::{ObjectHealth, ObservedObject};
 use common::api::installation::AddonInstallation;
 
@@ -362,7 +363,13 @@ fn installations_are_judged_by_their_live_objects() {
             let (key, item) = inventory.first_key_value().expect("an object");
             let object = ObjectHealth {
                 edited,
-                ..ObjectHealth::assess(key, item, "me", &HealthChecks::default(), &ObservedObject::Missing)
+                ..ObjectHealth::assess(
+                    key,
+                    item,
+                    "me",
+                    &HealthChecks::default(),
+                    &ObservedObject::Missing,
+                )
             };
             let health = Health {
                 assessed: 1,

@@ -8,8 +8,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::rollout::{self, CoreRollout};
 use super::UnknownCoreSet;
+use super::rollout::{self, CoreRollout};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
 use common::expression::profile::{self, Profile};
 use common::manifest::yaml::{YamlOptions, documents};
@@ -52,9 +52,9 @@ impl ListedAddon {
     pub fn is_for(&self, profile: &Profile) -> bool {
         match &self.clusters {
             None => !profile.is_home,
-            Some(labels) => labels
-                .iter()
-                .all(|(key, value)| profile.labels.as_ref().and_then(|known| known.get(key)) == Some(value)),
+            Some(labels) => labels.iter().all(|(key, value)| {
+                profile.labels.as_ref().and_then(|known| known.get(key)) == Some(value)
+            }),
         }
     }
 }

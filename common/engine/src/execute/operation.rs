@@ -20,13 +20,13 @@ use super::super::event::Event;
 use super::super::journal::OperationStage;
 use super::super::lock::Lock;
 use super::super::namespace;
+use super::super::record;
 use super::super::report::{EndedStep, Failure, Report, StepEnd};
 use super::super::required;
 use super::super::revisions;
 use super::super::status;
 use super::super::task::{ExecuteOptions, PlanBack, Task};
 use super::super::wait::{self, WaitTarget};
-use super::super::record;
 use super::beginnings::Beginnings;
 use super::ending::{ending, unreachable};
 use super::part::{AppliedStep, PartNews};
@@ -344,7 +344,9 @@ impl RunningOperation<'_> {
     fn waited(&self, targets: &[Target]) -> Vec<WaitTarget> {
         let checks = self.task.plan.health_checks();
         let targets = targets.iter().cloned();
-        targets.map(|target| WaitTarget::new(target, &checks)).collect()
+        targets
+            .map(|target| WaitTarget::new(target, &checks))
+            .collect()
     }
 
     pub(super) fn fail(&self, report: &mut Report, failure: Failure) {

@@ -210,7 +210,13 @@ async fn run(
     let told = Told::default();
     let events = |event| told.take(event);
     let deadline = Instant::now() + Duration::from_secs(seconds);
-    let pending = wait(&cluster, &[WaitTarget::new(target(), &HealthChecks::default())], deadline, &events).await;
+    let pending = wait(
+        &cluster,
+        &[WaitTarget::new(target(), &HealthChecks::default())],
+        deadline,
+        &events,
+    )
+    .await;
     let asked = asked
         .lines()
         .into_iter()
@@ -318,4 +324,39 @@ async fn what_is_deleted_while_it_is_waited_for_fails_at_once() {
     assert_eq!(readiness.message, "was deleted while it was waited for");
     assert_eq!(told.last().unwrap(), "a Failed");
     assert!(begun.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_health_check_decides_about_the_objects_that_it_is_for() {
+    let check = json!([{"apiVersion": "x.y/v1", "kind": "Widget",
+        "failed": "status.phase == 'Broken'", "current": "status.phase == 'Up'"}]);
+    let checks = HealthChecks::compile(&serde_json::from_value::<Vec<_>>(check).unwrap());
+    let told = Told::default();
+    let events = |event| told.take(event);
+    let (a, b, c) = (key("Widget", "a"), key("Widget", "b"), key("Widget", "c"));
+    // Another add-on has `c`, and no check for the kind.
+    let of_check = |key: &ObjectKey| checks.find(key).cloned();
+    let keys = BTreeMap::from([(&a, of_check(&a)), (&b, of_check(&b)), (&c, None)]);
+    let mut board = Board::new(&keys, &events);
+    let now = Timestamp::UNIX_EPOCH;
+    let widget = |name: &str, phase: &str| json!({"apiVersion": "x.y/v1", "kind": "Widget", "metadata": {"name": name}, "status": {"phase": phase}});
+    let mut see = |seen| board.process(seen, now);
+    let all = vec![
+        widget("a", "Coming"),
+        widget("b", "Coming"),
+        widget("c", "Coming"),
+    ];
+    assert!(!see(Observation::Listed(all)));
+    assert!(!see(Observation::Changed(widget("a", "Up"))));
+    assert!(see(Observation::Changed(widget("b", "Broken"))));
+    assert_eq!(
+        told.lines(),
+        [
+            "a InProgress",
+            "b InProgress",
+            "c Current",
+            "a Current",
+            "b Failed"
+        ]
+    );
 }

@@ -53,7 +53,10 @@ impl Context {
         let (mut reads_kkp, mut expressions) = (false, BTreeSet::new());
         for constraints in constraints {
             let is_set = |text: &&str| !text.trim().is_empty();
-            reads_kkp |= constraints.kkp_version.as_deref().is_some_and(|it| is_set(&it));
+            reads_kkp |= constraints
+                .kkp_version
+                .as_deref()
+                .is_some_and(|it| is_set(&it));
             expressions.extend(constraints.expression.as_deref().filter(is_set));
         }
         if reads_kkp {

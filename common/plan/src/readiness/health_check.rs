@@ -78,7 +78,8 @@ impl HealthCheck {
                 Ok(compiled) => compiled.evaluate(fields),
                 Err(error) => Err(error.clone()),
             };
-            let why = |what| describe(object, text).unwrap_or_else(|| expression.shown(what));
+            let condition = describe(object, text, *field);
+            let why = |what| condition.unwrap_or_else(|| expression.shown(what));
             match (holds, field) {
                 (Err(error), _) => {
                     return Readiness::in_progress(format!("waiting: {field}: {error}"));
@@ -108,13 +109,15 @@ impl CheckExpression {
     }
 }
 
-/// Returns what the object says itself: the reason of the first condition that the expression names and that is not true.
-fn describe(object: &Value, expression: &str) -> Option<String> {
+/// Returns what the object says itself: the reason of the first condition that the expression names. Of one that says when the object is
+/// ready, a condition that is true is no reason to wait.
+fn describe(object: &Value, expression: &str, of: HealthField) -> Option<String> {
     let mut conditions = find_conditions(object);
     let told = conditions.find(|condition| {
         let kind = condition.kind();
         let is_named = ['\'', '"'].map(|quote| format!("{quote}{kind}{quote}"));
-        !condition.is_true() && is_named.iter().any(|named| expression.contains(named))
+        (of == HealthField::Failed || !condition.is_true())
+            && is_named.iter().any(|named| expression.contains(named))
     });
     Some(told?.why())
 }

@@ -34,7 +34,9 @@ impl HealthCheckExpr {
     /// Returns the API group of the objects; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        self.api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
     }
 
     /// Returns the kind; `None` for every kind of the group.

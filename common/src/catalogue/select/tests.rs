@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Constraints};
+use crate::expression::profile::Profile;
 
 /// An entry: version, id, hash and kubernetesVersion.
 type Row = (&'static str, &'static str, &'static str, &'static str);
@@ -331,5 +332,76 @@ fn constraints() {
             };
             assert_eq!(field, expect, "{constraints:?}");
         }
+    }
+}
+
+#[test]
+fn an_entry_whose_expression_does_not_hold_is_rejected_with_the_facts() {
+    let with = |expression: &str| Constraints {
+        expression: Some(expression.to_owned()),
+        ..Constraints::default()
+    };
+    let known = Profile {
+        labels: None,
+        provider: Some("gcp".to_owned()),
+        cni: None,
+        node_labels: None,
+        version: None,
+        ..Profile::sample()
+    };
+    let facts = ClusterVersions {
+        profile: Some(Arc::new(known)),
+        ..facts("1.36.3")
+    };
+    for (expression, expected) in [
+        ("provider == 'gcp' && 'amd64' in architectures", None),
+        ("", None),
+        ("version.startsWith('1.36')", None),
+        (
+            "provider == 'aws' || 'arm64' in architectures",
+            Some(
+                "constraints.expression provider == 'aws' || 'arm64' in architectures is false: architectures are amd64, provider is gcp",
+            ),
+        ),
+        (
+            "'Certificate.cert-manager.io' in kinds",
+            Some("constraints.expression 'Certificate.cert-manager.io' in kinds is false"),
+        ),
+        (
+            "cni == 'cilium'",
+            Some(
+                "constraints.expression cni == 'cilium' has no result: cni of this cluster is not known; ConfigMap \
+                 addon-template-data states what cannot be read",
+            ),
+        ),
+        (
+            "'gpu' in nodeLabels",
+            Some(
+                "constraints.expression 'gpu' in nodeLabels has no result: nodeLabels of this cluster is not known; \
+                 reading it needs the right to list nodes",
+            ),
+        ),
+        (
+            "region == 'eu'",
+            Some(
+                "constraints.expression region == 'eu' has no result: region is not a fact of clusters; ",
+            ),
+        ),
+    ] {
+        let misfit = find_misfit(&with(expression), &facts);
+        assert!(misfit.iter().all(RejectionReason::is_misfit));
+        let found = misfit.map(|it| it.to_string()).unwrap_or_default();
+        assert_eq!(
+            found.is_empty(),
+            expected.is_none(),
+            "{expression}: {found}"
+        );
+        assert!(
+            found.starts_with(expected.unwrap_or_default()),
+            "{expression}: {found}"
+        );
+        // Where no fact was read, every expression matches, as every range does.
+        let unread = ClusterVersions::default();
+        assert_eq!(find_misfit(&with(expression), &unread), None);
     }
 }

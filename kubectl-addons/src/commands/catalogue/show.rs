@@ -138,7 +138,7 @@ fn table(catalogue: &Catalogue, origins: bool) -> Table {
     table
 }
 
-/// `Kubernetes >=1.30.0, KKP >=2.25`
+/// `Kubernetes >=1.30.0, KKP >=2.25, provider == 'aws'`
 fn describe_needs(entry: &CatalogueEntry) -> String {
     let constraints = &entry.version.constraints;
     let kubernetes = constraints
@@ -152,5 +152,6 @@ fn describe_needs(entry: &CatalogueEntry) -> String {
     let words = parts
         .iter()
         .filter_map(|(what, range)| Some(format!("{what} {}", (*range)?)));
+    let words = words.chain(constraints.expression.clone());
     words.collect::<Vec<_>>().join(", ")
 }
