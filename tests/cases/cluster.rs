@@ -22,6 +22,7 @@ mod faults;
 mod gitops;
 mod guard;
 mod harness;
+mod health_exprs;
 #[path = "helm/on_cluster.rs"]
 mod helm;
 mod history;
