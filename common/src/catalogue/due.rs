@@ -61,6 +61,8 @@ pub enum DueReason {
     TemplateDataChanged,
     /// The images come from another private registry, or no longer from one.
     RegistryChanged,
+    /// The expressions that say when objects are ready differ.
+    HealthChecksChanged,
     /// The spec of the installation changed.
     InstallationChanged,
     /// The add-on is installed, but kops' record of it is missing.
@@ -88,6 +90,7 @@ impl fmt::Display for DueReason {
             Self::Failed => "the last operation failed",
             Self::TemplateDataChanged => "the data of its templates changed",
             Self::RegistryChanged => "the private registry changed",
+            Self::HealthChecksChanged => "the health checks changed",
             Self::InstallationChanged => "the installation was changed",
             Self::NotRecorded => "kops' record of it is missing",
             Self::NoAuthority => "its certificate authority is missing",
@@ -125,7 +128,7 @@ pub fn decide_due(
     }
 }
 
-/// Decides by the values and the private registry alone, for an entry that is installed.
+/// Decides by the values, the private registry and the health checks alone, for an entry that is installed.
 #[must_use]
 pub fn decide_inputs_due(
     installed: &Installed,
@@ -137,6 +140,8 @@ pub fn decide_inputs_due(
         DueReason::ValuesChanged
     } else if installed.registry.as_deref() != entry.registry_for(spec) {
         DueReason::RegistryChanged
+    } else if installed.health_check_exprs != entry.version.health_check_exprs {
+        DueReason::HealthChecksChanged
     } else {
         return DueVerdict::No;
     };
@@ -207,7 +212,7 @@ fn find_difference(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
+    use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, HealthCheckExpr};
     use crate::catalogue::{Catalogue, Origin};
 
     fn entry(version: &str, id: &str, hash: &str) -> CatalogueEntry {
@@ -275,6 +280,30 @@ mod tests {
             DueVerdict::Downgrade { from, to } => format!("downgrade {from} → {to}"),
         };
         assert_eq!(verdict, expect, "{old:?} -> {new:?}");
+    }
+
+    #[test]
+    fn other_health_checks_are_rolled_out() {
+        let installed = installed("1.0.0", "a", &hash("h"));
+        let mut entry = entry("1.0.0", "a", &hash("h"));
+        entry.version.health_check_exprs = vec![HealthCheckExpr {
+            api_version: "x.y/v1".to_owned(),
+            current: "true".to_owned(),
+            ..HealthCheckExpr::default()
+        }];
+        let spec = AddonInstallationSpec::default();
+        for (recorded, expected) in [
+            (Vec::new(), Some(DueReason::HealthChecksChanged)),
+            (entry.version.health_check_exprs.clone(), None),
+        ] {
+            let installed = Installed {
+                health_check_exprs: recorded,
+                ..installed.clone()
+            };
+            let due = decide_inputs_due(&installed, &entry, &spec, "values");
+            let expected = expected.map_or(DueVerdict::No, |reason| DueVerdict::Yes { reason });
+            assert_eq!(due, expected);
+        }
     }
 
     #[test]

@@ -93,7 +93,8 @@ fn newest_version(
         // A lower version is only installed if the user asks for it.
         DueVerdict::No | DueVerdict::Downgrade { .. } => None,
         DueVerdict::Yes {
-            reason: DueReason::ManifestChanged | DueReason::RegistryChanged,
+            reason:
+                DueReason::ManifestChanged | DueReason::RegistryChanged | DueReason::HealthChecksChanged,
         } => Some(format!("{label} (changed)")),
         _ => Some(label),
     }
