@@ -320,6 +320,7 @@ fn constraints() {
             kubernetes_version,
             k8s_version,
             kkp_version,
+            ..Constraints::default()
         };
         for (facts, expect) in [(&known, with_facts), (&unknown, without)] {
             let field = match find_misfit(&constraints, facts) {
