@@ -27,7 +27,8 @@ use self::author::Author;
 use self::precedence::UnreadCatalogue;
 use self::replaces::ReplacementKey;
 use crate::api::catalogue::{
-    AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, SignaturePolicy, Support,
+    AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, Deprecation, SignaturePolicy,
+    Support,
 };
 use crate::api::installation::AddonInstallationSpec;
 use crate::api::names::LABEL_DERIVED_FROM;
@@ -78,6 +79,10 @@ pub struct CatalogueEntry {
     pub support: Option<Support>,
     /// The class of the catalogue.
     pub class: CatalogueClass,
+    /// The deprecation of the version, otherwise that of its add-on. It is not part of [`CatalogueEntry::version`], because it changes
+    /// nothing about what is installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<Deprecation>,
     /// The version.
     pub version: AddonVersion,
     /// The place that the entry was read from.
@@ -207,7 +212,14 @@ impl Catalogue {
                     description: addon.description.clone(),
                     support: addon.support,
                     class: spec.class,
-                    version: version.clone(),
+                    deprecated: version
+                        .deprecated
+                        .clone()
+                        .or_else(|| addon.deprecated.clone()),
+                    version: AddonVersion {
+                        deprecated: None,
+                        ..version.clone()
+                    },
                     origin: Arc::clone(origin),
                     base_url: base_url.clone(),
                     registry: spec.registry_for(version).map(str::to_owned),

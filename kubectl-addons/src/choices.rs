@@ -41,6 +41,7 @@ pub fn parse_installations(
             name: new.named.name.clone(),
             target_namespace: new.named.target_namespace.clone(),
             core: new.core,
+            replaces: None,
         }
     };
     Ok(addons.iter().map(installation).collect())

@@ -36,6 +36,20 @@ use self::plan::version_label;
 /// How many misplaced installations are named.
 const MOST_MISPLACED: usize = 5;
 
+/// The mark of a deprecated version, in a column.
+pub const DEPRECATED: &str = "deprecated";
+
+/// Returns a cell with its marks: `1.0.0 (pinned, deprecated)`.
+pub fn marked(cell: &str, marks: impl IntoIterator<Item = &'static str>) -> String {
+    let marks: Vec<&str> = marks.into_iter().collect();
+    match marks.as_slice() {
+        [] => cell.to_owned(),
+        marks => format!("{cell} ({})", marks.join(", "))
+            .trim_start()
+            .to_owned(),
+    }
+}
+
 /// Describes a slow step while it runs.
 pub fn describe_work(work: &Activity) -> String {
     match work {

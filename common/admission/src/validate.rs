@@ -121,6 +121,9 @@ fn validate_catalogue_spec(
         verdict.problems.extend(rule(new));
     }
     verdict.problems.extend(rules::catalogue::support_core(new));
+    verdict
+        .problems
+        .extend(rules::catalogue::own_successors(new));
     // Copies are merged from validated sources (semantics 1.2).
     if !is_copy(&new.metadata) {
         verdict.problems.extend(duplicates::find_inside(new));

@@ -18,6 +18,8 @@ use common::api::catalogue::AddonCatalogue;
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_CRD_VERSION, InstallationName};
+use common::catalogue::installed::find_deprecation;
+use common::catalogue::{Catalogue, version_label};
 use common::manifest::key::ObjectKey;
 
 use addons_engine::inspect::{NamespaceState, OwnedObject};
@@ -148,6 +150,12 @@ pub fn diagnose(facts: &DoctorFacts) -> Vec<DoctorProblem> {
         let catalogues = || catalogues.into_iter().flatten();
         found.extend(catalogues().filter_map(unreadable_problem));
         found.extend(catalogues().filter_map(duplicate_problem));
+        let offered = Catalogue::from_objects(facts.catalogues.as_deref().unwrap_or_default());
+        found.extend(
+            records
+                .iter()
+                .filter_map(|record| deprecated_problem(record, &offered)),
+        );
     }
     found
 }
@@ -253,6 +261,16 @@ fn duplicate_problem(catalogue: &AddonCatalogue) -> Option<DoctorProblem> {
     Some(DoctorProblem::Duplicate {
         catalogue: catalogue.metadata.name.clone().unwrap_or_default(),
         message: raised.message.clone(),
+    })
+}
+
+/// Catalogues by reference are not read here, so the versions that they list are unknown.
+fn deprecated_problem(record: &AddonInstallation, offered: &Catalogue) -> Option<DoctorProblem> {
+    let installed = record.installed()?;
+    Some(DoctorProblem::Deprecated {
+        installation: leftovers::name_of(record),
+        version: version_label(&installed.version, &installed.id),
+        deprecation: find_deprecation(record, offered)?.clone(),
     })
 }
 

@@ -15,10 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use addons_plan::inventory::Inventory;
-use common::api::catalogue::Requirement;
+use common::api::catalogue::{Deprecation, Requirement};
 use common::api::installation::AddonInstallation;
 use common::api::names::field_manager;
 use common::catalogue::due::{DueReason, DueVerdict, decide_due};
+use common::catalogue::installed::find_deprecation;
 use common::catalogue::select::{
     ClusterVersions, EntryRequest, SelectionRules, choose, find_misfit,
 };
@@ -105,6 +106,8 @@ pub struct PreflightFinding {
     pub remedy: Option<UpgradeRemedy>,
     /// What that version requires of other add-ons.
     pub requires: Vec<Requirement>,
+    /// Set if the installed version is deprecated. It does not affect the verdict.
+    pub deprecated: Option<Deprecation>,
     /// The APIs of its objects, except those that are served without deprecation.
     pub apis: Vec<UsedApi>,
     /// The APIs in which other managers write its objects. They do not affect the verdict, because most entries are outdated.
@@ -128,6 +131,10 @@ pub fn check_installation(
         .map(KubernetesRelease::from);
     let inventory = Inventory::from_status(record.status.as_ref());
     let apis = release.map_or_else(Vec::new, |release| applied_apis(&inventory, release, table));
+    let deprecated = match &catalogue {
+        Some(Ok(catalogue)) => find_deprecation(record, catalogue).cloned(),
+        None | Some(Err(_)) => None,
+    };
     let (constraint, fitting) = match catalogue {
         None => (ReleaseConstraint::Allows, None),
         Some(Err(why)) => (ReleaseConstraint::Unknown(why), None),
@@ -144,6 +151,7 @@ pub fn check_installation(
         verdict,
         remedy,
         requires: requires.unwrap_or_default(),
+        deprecated,
         constraint,
         writers: release.map_or_else(Vec::new, |release| {
             written_apis(record, &inventory, writers, release, table)

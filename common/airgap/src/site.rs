@@ -232,6 +232,7 @@ pub fn site_catalogue(
             }),
         };
         version.source = source;
+        version.deprecated = entry.deprecated;
         match addons.iter_mut().find(|addon| addon.name == entry.addon) {
             Some(addon) => addon.versions.push(version),
             None => addons.push(Addon {
@@ -239,6 +240,7 @@ pub fn site_catalogue(
                 description: entry.description,
                 support: entry.support,
                 versions: vec![version],
+                ..Addon::default()
             }),
         }
     }

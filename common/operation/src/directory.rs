@@ -110,6 +110,7 @@ impl Resolver<'_> {
             description: None,
             support: None,
             class: CatalogueClass::default(),
+            deprecated: None,
             version: AddonVersion {
                 default_namespace: Some(NAMESPACE.to_owned()),
                 ..AddonVersion::default()

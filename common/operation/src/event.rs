@@ -11,6 +11,7 @@ use common::directory::IgnoredObject;
 use common::manifest::key::ObjectKey;
 
 use crate::plan::Plan;
+use crate::resolve::successor::SuccessorPath;
 
 /// An event of a running operation. Several add-ons may be processed at the same time.
 #[derive(Clone, Debug)]
@@ -86,6 +87,15 @@ pub enum Finding {
         addon: String,
         /// What was found.
         warning: String,
+    },
+    /// An installation stays at a deprecated add-on or version, which names a successor.
+    Successor {
+        /// The installation.
+        installation: InstallationName,
+        /// The name of the add-on that replaces it.
+        successor: String,
+        /// How it does.
+        path: SuccessorPath,
     },
     /// A warning of the verdict, as the admission webhook would give it.
     Verdict(String),

@@ -71,6 +71,8 @@ pub struct NewInstallation {
     pub target_namespace: Option<String>,
     /// Core add-on.
     pub core: bool,
+    /// The name of the installation that is uninstalled once this one is installed. Objects that both contain change their owner.
+    pub replaces: Option<String>,
     /// Changes of its values.
     pub edits: Edits,
 }

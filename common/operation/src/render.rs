@@ -307,18 +307,29 @@ pub async fn render_entry(
     entry: &CatalogueEntry,
     kubernetes: Option<&str>,
 ) -> Result<Rendered, OperationError> {
-    let resolved = resolve_uninstalled(ctx, entry);
+    render_uninstalled(ctx, &resolve_uninstalled(ctx, entry), kubernetes).await
+}
+
+/// As [`render_entry`], for what [`resolve_uninstalled`] returned.
+///
+/// # Errors
+/// As [`render_entry`].
+pub(crate) async fn render_uninstalled(
+    ctx: &Context,
+    resolved: &Resolved,
+    kubernetes: Option<&str>,
+) -> Result<Rendered, OperationError> {
     let inputs = match kubernetes {
-        Some(version) => Inputs::without_cluster(&resolved, RenderData::with_version(version)),
-        None => Inputs::read(ctx, &resolved).await?,
+        Some(version) => Inputs::without_cluster(resolved, RenderData::with_version(version)),
+        None => Inputs::read(ctx, resolved).await?,
     };
-    let mut verified = fetch::package(ctx, &resolved).await?;
-    if entry.verifiable_hash().is_none() {
+    let mut verified = fetch::package(ctx, resolved).await?;
+    if resolved.entry.verifiable_hash().is_none() {
         // A manifestHash covers all bytes; records use the trimmed ones.
         verified.manifest_hash = verified.fetched.package.digest();
     }
     let occasion = resolved.occasion();
-    render_objects(ctx, &resolved, occasion, inputs, verified).await
+    render_objects(ctx, resolved, occasion, inputs, verified).await
 }
 
 /// Returns an entry resolved as it would be installed under its own name.

@@ -7,6 +7,7 @@ pub(crate) mod policies;
 pub mod recorded;
 pub mod resolved;
 pub mod rollback;
+pub mod successor;
 pub mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,6 +137,11 @@ impl<'a> Resolver<'a> {
             Intent::Install(new) => {
                 for one in new {
                     resolution.add(&one.addon.name, self.resolve_install(one, answers).await);
+                    if let Some(replaced) = &one.replaces {
+                        let namespace = Some(self.namespace());
+                        let record = self.records.find(replaced, namespace)?;
+                        resolution.to_uninstall.push(record.clone());
+                    }
                 }
             }
             Intent::Upgrade {
@@ -222,6 +228,11 @@ impl<'a> Resolver<'a> {
                 _ if version.is_none() && is_guarded(record) => self.choose_recorded(record).await,
                 _ => self.resolve_version(record, version).await,
             };
+            if let Ok(Resolved { entry, .. }) = &chosen
+                && let Some(deprecation) = &entry.deprecated
+            {
+                self.report_successor(record, deprecation).await?;
+            }
             let resolved = match chosen {
                 Ok(resolved) => self.complete(resolved, &edits, answers).await,
                 Err(error) => Err(error),

@@ -15,6 +15,7 @@ mod source;
 mod template;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
@@ -150,6 +151,9 @@ pub struct Addon {
     /// Who is responsible for the add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub support: Option<Support>,
+    /// Set once the add-on has ended. Counts for each of its versions that is not deprecated itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<Deprecation>,
     /// The versions. Each combination of version and id is unique, also after versions are normalised (semantics 2.1).
     #[schemars(length(max = 1000))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["version".into(), "id".into()]))]
@@ -165,6 +169,40 @@ pub enum Support {
     Optional,
     /// Provided and supported by the customer.
     Customer,
+}
+
+/// Says that an add-on or a version has ended, and what replaces it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Deprecation {
+    /// The day since which it is deprecated, `2026-03-31`. Only shown: the field counts from when it is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"))]
+    pub since: Option<String>,
+    /// Why, in one line.
+    #[schemars(length(min = 1, max = 1024))]
+    pub reason: String,
+    /// The name of the add-on that replaces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+    )]
+    pub successor: Option<String>,
+}
+
+impl fmt::Display for Deprecation {
+    /// `deprecated since 2026-03-31: no more fixes; use traefik`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("deprecated")?;
+        if let Some(since) = &self.since {
+            write!(f, " since {since}")?;
+        }
+        write!(f, ": {}", self.reason)?;
+        match &self.successor {
+            Some(successor) => write!(f, "; use {successor}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A version of an add-on: a source, the way it is rendered, and the clusters that it fits.
@@ -207,6 +245,9 @@ pub struct AddonVersion {
     /// The clusters that this version fits.
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
+    /// Set once the version has ended, for example because of a fault in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<Deprecation>,
     /// Values that override the package's defaults, e.g. for a private registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]

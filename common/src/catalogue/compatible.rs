@@ -50,6 +50,7 @@ pub fn derive(
                 description: entry.description.clone(),
                 support: entry.support,
                 versions: vec![version],
+                ..Addon::default()
             }),
         }
     }
@@ -126,6 +127,7 @@ fn reference(entry: &CatalogueEntry, source: CatalogueSource) -> AddonVersion {
         values: version.values.clone(),
         requires: version.requires.clone(),
         health_check_exprs: version.health_check_exprs.clone(),
+        deprecated: entry.deprecated.clone(),
         ..AddonVersion::default()
     }
 }

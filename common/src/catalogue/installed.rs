@@ -1,6 +1,7 @@
 //! Finds the entry that an installation was installed from, as its catalogue lists it now.
 
 use super::{Catalogue, CatalogueEntry, LostEntry, Origin};
+use crate::api::catalogue::Deprecation;
 use crate::api::installation::AddonInstallation;
 use addons_versions::tolerant;
 
@@ -12,6 +13,15 @@ pub fn find_installed<'a>(
 ) -> Option<&'a CatalogueEntry> {
     let mut entries = catalogue.entries.iter();
     entries.find(|entry| is_installed(record, entry))
+}
+
+/// Returns the deprecation of the installed version, as its catalogue lists it now.
+#[must_use]
+pub fn find_deprecation<'a>(
+    record: &AddonInstallation,
+    catalogue: &'a Catalogue,
+) -> Option<&'a Deprecation> {
+    find_installed(record, catalogue)?.deprecated.as_ref()
 }
 
 /// Returns the installed entry if its catalogue lost it to another one (semantics 2.4).

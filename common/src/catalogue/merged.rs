@@ -77,6 +77,8 @@ pub fn merge(
             merged.support = merged.support.or(addon.support);
             for version in &addon.versions {
                 let mut version = version.clone();
+                // Other catalogues may list the add-on without its end.
+                version.deprecated = version.deprecated.or_else(|| addon.deprecated.clone());
                 if let (Some(url), Some(base)) = (&mut version.source.url, base) {
                     url.manifest = resolve_manifest(base, &url.manifest)?;
                 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use semver::{BuildMetadata, Version};
 use serde::Serialize;
 
-use super::{Catalogue, CatalogueEntry, Origin, replaces};
+use super::{Catalogue, CatalogueEntry, Origin, replaces, version_label};
+use crate::api::catalogue::Deprecation;
 use crate::api::rules::RuleSet;
 use crate::expression::profile::Profile;
 use addons_versions::tolerant;
@@ -81,7 +82,7 @@ pub struct BorrowedSelection<'a> {
     pub rules: SelectionRules,
     /// Every rejected entry of the add-on, best first.
     pub rejections: Vec<(&'a CatalogueEntry, RejectionReason)>,
-    /// Ties and unreadable ranges.
+    /// Ties, unreadable ranges, and the deprecation of the chosen entry.
     pub warnings: Vec<String>,
 }
 
@@ -95,7 +96,7 @@ pub struct Selection {
     pub rules: SelectionRules,
     /// Every rejected entry of the add-on, best first.
     pub rejections: Vec<Rejection>,
-    /// Ties and unreadable ranges.
+    /// Ties, unreadable ranges, and the deprecation of the chosen entry.
     pub warnings: Vec<String>,
 }
 
@@ -147,6 +148,8 @@ pub enum RejectionReason {
     },
     /// The request is for another version, id or catalogue.
     NotAskedFor,
+    /// It is deprecated, and an entry that is not fits as well: `deprecated since 2026-03-31: data loss`
+    Deprecated(Deprecation),
     /// `0.9.0 is newer`
     Newer {
         /// The newer version.
@@ -201,6 +204,7 @@ impl fmt::Display for RejectionReason {
                 )
             }
             Self::NotAskedFor => f.write_str("another version was asked for"),
+            Self::Deprecated(deprecation) => deprecation.fmt(f),
             Self::Newer { than } => write!(f, "{than} is newer"),
             Self::LaterEntryWins { id } if id.is_empty() => f.write_str("a later entry wins"),
             Self::LaterEntryWins { id } => write!(f, "the later entry with id {id} wins"),
@@ -274,6 +278,14 @@ pub fn choose<'a>(
             }
         }
     }
+    // A deprecated entry gives way to an older one that is not (semantics 1.9).
+    if fitting.iter().any(|one| one.entry.deprecated.is_none()) {
+        let deprecated = fitting.extract_if(.., |one| one.entry.deprecated.is_some());
+        rejected.extend(deprecated.filter_map(|one| {
+            let reason = RejectionReason::Deprecated(one.entry.deprecated.clone()?);
+            Some((one, reason))
+        }));
+    }
     let rules = match rules {
         SelectionRules::Auto if fitting.iter().any(|one| one.rank > EntryRank::Unversioned) => {
             SelectionRules::Documented
@@ -293,6 +305,11 @@ pub fn choose<'a>(
             (other, reason)
         });
         rejected.extend(passed_over);
+        if let Some(deprecation) = &best.entry.deprecated {
+            let CatalogueEntry { addon, version, .. } = best.entry;
+            let version = version_label(&version.version, &version.id);
+            warnings.push(format!("{addon} {version} is {deprecation}"));
+        }
     }
     rejected.sort_by(|(a, _), (b, _)| (&b.rank, b.position).cmp(&(&a.rank, a.position)));
     let rejections = rejected.into_iter();

@@ -24,6 +24,9 @@ pub struct InstallArgs {
     pub addons: Vec<String>,
     #[command(flatten)]
     pub new: NewInstallationArgs,
+    /// Uninstall this installation afterwards (one add-on only); objects that both contain are taken over and not deleted
+    #[arg(long, value_name = "NAME", add = Candidates::Installations)]
+    pub replace: Option<String>,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]

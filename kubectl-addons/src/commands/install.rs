@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::cli::operation::{DeleteArgs, InstallArgs};
 use crate::commands::delegated;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::session::Session;
 use crate::{change, choices, output, partial, prompt, words};
 
@@ -19,7 +19,15 @@ use crate::{change, choices, output, partial, prompt, words};
 pub async fn run(session: &Session, args: &InstallArgs) -> Result<Exit> {
     let (addons, source) = local::resolve_names(session.ctx(), args).await?;
     let edits = choices::parse_edits(&args.values, &addons)?;
-    let new = choices::parse_installations(&addons, &args.new, &edits)?;
+    let mut new = choices::parse_installations(&addons, &args.new, &edits)?;
+    match (new.as_mut_slice(), &args.replace) {
+        (_, None) => {}
+        ([one], Some(replaced)) => one.replaces = Some(replaced.clone()),
+        (_, Some(_)) => {
+            let why = "--replace can only be used with a single add-on";
+            return Err(UsageError(why.to_owned()).into());
+        }
+    }
     let resolver = Resolver::new(session.ctx(), choices::parse_offer(&source)).await?;
     let yes = args.change.run.yes;
     let resolution = prompt::resolve_with_prompt(&resolver, &Intent::Install(new), yes).await?;

@@ -12,8 +12,10 @@ use addons_plan::standing::{StandingState, UnseenCluster};
 use anyhow::Result;
 use brief::one_line;
 use common::age::age;
+use common::api::catalogue::Deprecation;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
+use common::catalogue::installed::find_deprecation;
 use common::text::list_first;
 use jiff::Timestamp;
 use newer::NewerVersions;
@@ -50,6 +52,9 @@ struct InstallationRow {
     /// Whether it stays at the version that its record names until a command names it.
     pinned: bool,
     core: bool,
+    /// Set if its version is deprecated in its catalogue. Absent if the origin was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<Deprecation>,
     /// Phase and message in one text.
     status: String,
     /// The phase alone.
@@ -315,6 +320,7 @@ async fn installation_rows(
             id: installed.id.clone(),
             pinned: reference.version.is_some(),
             core: record.spec.core_addon,
+            deprecated: find_deprecation(record, &catalogue).cloned(),
             newer,
             origin: words::describe_origin(record),
             installed_at: installed.at.as_ref().map(|at| at.0.to_string()),
@@ -372,10 +378,10 @@ fn table(rows: &[InstallationRow], wide: bool, namespaces: bool) -> Table {
         };
         let version = if row.version.is_empty() && !row.id.is_empty() {
             format!("id {}", row.id)
-        } else if row.pinned && !row.core {
-            format!("{} (pinned)", row.version)
         } else {
-            row.version.clone()
+            let pinned = (row.pinned && !row.core).then_some("pinned");
+            let deprecated = row.deprecated.as_ref().map(|_| words::DEPRECATED);
+            words::marked(&row.version, pinned.into_iter().chain(deprecated))
         };
         let mut cells = vec![
             name,

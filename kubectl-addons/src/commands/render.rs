@@ -145,6 +145,7 @@ async fn folder_entry(
         description: None,
         support: None,
         class: CatalogueClass::default(),
+        deprecated: None,
         version,
         // The name that errors show.
         origin: Arc::new(Origin::Index {

@@ -1,7 +1,7 @@
 //! `search [WORD…]`: lists what can be installed, and whether it fits.
 
 use anyhow::Result;
-use common::api::catalogue::{CatalogueClass, Support};
+use common::api::catalogue::{CatalogueClass, Deprecation, Support};
 use common::catalogue::select::{
     ClusterVersions, EntryRequest, RejectionReason, Selection, SelectionRules, select,
 };
@@ -32,6 +32,9 @@ struct SearchRow {
     origin: Origin,
     #[serde(skip_serializing_if = "Option::is_none")]
     support: Option<Support>,
+    /// Set if the entry is deprecated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<Deprecation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// Why nothing fits, for the best entry.
@@ -159,6 +162,7 @@ fn search_row(selection: &Selection) -> Option<SearchRow> {
         id: of_chosen(&entry.version.id),
         origin: entry.origin.as_ref().clone(),
         support: entry.support,
+        deprecated: entry.deprecated.clone(),
         description: entry.description.clone(),
         reason: match &selection.chosen {
             Some(_) => None,
@@ -202,7 +206,9 @@ fn table(rows: &[SearchRow], fits: bool, wide: bool) -> Table {
             .support
             .map(|support| format!("{support:?}"))
             .unwrap_or_default();
-        let mut cells = vec![row.name.clone(), row.version.clone().unwrap_or_default()];
+        let version = row.version.as_deref().unwrap_or_default();
+        let marks = row.deprecated.iter().map(|_| words::DEPRECATED);
+        let mut cells = vec![row.name.clone(), words::marked(version, marks)];
         if fits {
             cells.push(if row.fits { "yes" } else { "no" }.to_owned());
         }

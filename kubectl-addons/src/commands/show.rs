@@ -6,7 +6,7 @@ mod text;
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use common::api::catalogue::{FormField, Method, Requirement, Source, Support};
+use common::api::catalogue::{Deprecation, FormField, Method, Requirement, Source, Support};
 use common::catalogue::select::{ClusterVersions, Rejection, Selection, SelectionRules, select};
 use common::catalogue::{CatalogueEntry, Origin};
 use common::manifest::Manifest;
@@ -36,6 +36,9 @@ struct ShownAddon {
     description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     support: Option<Support>,
+    /// Set if the entry, or the best one where none fits, is deprecated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<Deprecation>,
     /// The versions that entries had to fit.
     cluster: ShownCluster,
     /// The rules that chose the entry.
@@ -189,6 +192,7 @@ impl ShownAddon {
             asked_for: wish.version,
             description: known.and_then(|entry| entry.description.clone()),
             support: known.and_then(|entry| entry.support),
+            deprecated: known.and_then(|entry| entry.deprecated.clone()),
             cluster: ShownCluster {
                 kubernetes: facts.kubernetes.as_ref().map(ToString::to_string),
                 kkp: facts.kkp.as_ref().map(ToString::to_string),

@@ -245,6 +245,7 @@ fn chart_entry(reference: &str, plain_http: bool) -> Result<CatalogueEntry> {
         description: None,
         support: None,
         class: CatalogueClass::default(),
+        deprecated: None,
         version: AddonVersion {
             source,
             template: AddonTemplate {

@@ -94,6 +94,9 @@ pub fn fix_command(problem: &DoctorProblem) -> String {
         DoctorProblem::HeldByRelease { installation, .. } => {
             format!("{} --adopt", hint::command("upgrade", installation))
         }
+        DoctorProblem::Deprecated { installation, .. } => {
+            format!("{} --dry-run", hint::command("upgrade", installation))
+        }
         DoctorProblem::Orphans {
             installation,
             owner,

@@ -1,6 +1,7 @@
 //! Findings as lines on stderr.
 
 use addons_operation::Finding;
+use addons_operation::resolve::successor::SuccessorPath;
 use addons_operation::text::join_types;
 use addons_operation::text::shell_word;
 use common::api::names::InstallationName;
@@ -34,6 +35,11 @@ pub fn describe_finding(finding: &Finding) -> String {
             installation.name,
             hint::command("upgrade", installation)
         ),
+        Finding::Successor {
+            installation,
+            successor,
+            path,
+        } => describe_successor(installation, successor, path),
         Finding::Suspended(installation) => {
             let fix = hint::indent_lines(&hint::patch_hint(installation, r#""suspend":false"#));
             format!("{} is suspended{fix}", installation.name)
@@ -107,6 +113,48 @@ pub fn describe_finding(finding: &Finding) -> String {
         ),
         Finding::ReleaseRecovered { release, recovery } => {
             format!("warning: {release}: {recovery}")
+        }
+    }
+}
+
+/// Describes how the successor of an add-on replaces an installation of it.
+fn describe_successor(
+    installation: &InstallationName,
+    successor: &str,
+    path: &SuccessorPath,
+) -> String {
+    let name = &installation.name;
+    let of_successor = |verb: &str| {
+        let successor = InstallationName {
+            namespace: installation.namespace.clone(),
+            name: successor.to_owned(),
+        };
+        hint::command(verb, &successor)
+    };
+    match path {
+        SuccessorPath::TakesOver {
+            objects,
+            of,
+            target_namespace,
+        } => {
+            let target = target_namespace.as_ref();
+            let target = target.map_or_else(String::new, |at| format!(" --target-namespace {at}"));
+            let install = format!("{} --replace {name}{target}", of_successor("install"));
+            let fix = hint::indent_lines(&hint::fix_line(&install));
+            format!("{name}: {successor} takes over {objects} of its {of} objects{fix}")
+        }
+        SuccessorPath::Beside => {
+            let look = hint::look_line(&format!("kubectl addons show {successor}"));
+            let look = hint::indent_lines(&look);
+            format!(
+                "{name}: {successor} has other objects: install it, move to it what uses {name}, then uninstall {name}{look}"
+            )
+        }
+        SuccessorPath::Unavailable(why) => {
+            format!(
+                "{name}: {successor} cannot be installed: {}",
+                ForeignText::new(why)
+            )
         }
     }
 }

@@ -39,8 +39,11 @@ pub fn list_reasons(finding: &PreflightFinding) -> Vec<String> {
         .chain(&finding.writers)
         .partition(|used| used.fate == ApiFate::Unknown);
     let known = known.into_iter().map(describe_used);
+    let deprecated = finding.deprecated.as_ref().map(ToString::to_string);
     let all = constraint.into_iter().chain(known);
-    all.chain(describe_unserved(&unknown)).collect()
+    all.chain(describe_unserved(&unknown))
+        .chain(deprecated)
+        .collect()
 }
 
 /// Returns one sentence for all APIs of which the table does not know whether that release serves them.

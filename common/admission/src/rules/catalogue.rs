@@ -16,7 +16,9 @@ use crate::catalogue_facts::CatalogueFacts;
 use crate::verdict::AdmissionProblem;
 use crate::{AdmissionFacts, AdmissionSettings, Requester};
 use addons_versions::{constraint, range, tolerant};
-use common::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
+use common::api::catalogue::{
+    AddonCatalogue, AddonVersion, CatalogueClass, Deprecation, Source, Support,
+};
 use common::api::names::{DISTRIBUTOR_GROUP, LABEL_DERIVED_FROM};
 use common::catalogue::{check_hash, derived_from, is_copy};
 
@@ -190,6 +192,29 @@ pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<AdmissionProble
         }
     }
     problems
+}
+
+/// The successor of a deprecated add-on is another add-on (semantics 1.9).
+#[must_use]
+pub fn own_successors(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
+    let is_own = |addon: &str, deprecated: &Option<Deprecation>| {
+        let successor = deprecated.as_ref().and_then(|it| it.successor.as_deref());
+        successor == Some(addon)
+    };
+    let addons = catalogue.spec.addons.iter().enumerate();
+    let of_addons = addons
+        .filter(|(_, addon)| is_own(&addon.name, &addon.deprecated))
+        .map(|(i, _)| format!("spec.addons[{i}]"));
+    let of_versions = versions(catalogue)
+        .filter(|(_, name, version)| is_own(name, &version.deprecated))
+        .map(|(place, ..)| place.to_string());
+    let why = "an add-on is not its own successor: name another one, or leave it out";
+    of_addons
+        .chain(of_versions)
+        .map(|place| {
+            AdmissionProblem::invalid("successor", format!("{place}.deprecated.successor"), why)
+        })
+        .collect()
 }
 
 /// `support: Core` is allowed only in catalogues of class Core (semantics 2.3).

@@ -304,7 +304,7 @@ fn find_held_by_releases(
     problems
 }
 
-fn name_of(record: &AddonInstallation) -> InstallationName {
+pub(super) fn name_of(record: &AddonInstallation) -> InstallationName {
     InstallationName {
         namespace: record.metadata.namespace.clone().unwrap_or_default(),
         name: record.metadata.name.clone().unwrap_or_default(),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::UnreadFact;
 use addons_plan::continuation::Continuation;
 use addons_plan::standing::{Standing, StandingState};
+use common::api::catalogue::Deprecation;
 use common::api::names::{InstallationName, LABEL_HOLDS_CORE, SYSTEM_NAMESPACE};
 use common::entrance::UnreadableField;
 use common::right::Right;
@@ -233,6 +234,16 @@ pub enum DoctorProblem {
         /// The first objects.
         objects: String,
     },
+    /// The installed version is deprecated in its catalogue.
+    #[error("{version} is {deprecation}")]
+    Deprecated {
+        /// The installation.
+        installation: InstallationName,
+        /// The installed version, or `id ID`.
+        version: String,
+        /// Its deprecation.
+        deprecation: Deprecation,
+    },
     /// A catalogue has an entry that another catalogue holds.
     #[error("{message}")]
     Duplicate {
@@ -316,6 +327,7 @@ impl DoctorProblem {
             | Self::NoPolicies
             | Self::Orphans { .. }
             | Self::HeldByRelease { .. }
+            | Self::Deprecated { .. }
             | Self::Duplicate { .. }
             | Self::NoLeader {
                 holds_core: false, ..
@@ -357,6 +369,7 @@ impl DoctorProblem {
             | Self::Unwell { installation, .. }
             | Self::Edited { installation, .. }
             | Self::HeldByRelease { installation, .. }
+            | Self::Deprecated { installation, .. }
             | Self::Misplaced { installation, .. }
             | Self::NoCluster { installation } => format!("installation {installation}"),
             Self::Orphans {

@@ -341,6 +341,7 @@ async fn fetch_verified(
         description: None,
         support: None,
         class: CatalogueClass::default(),
+        deprecated: None,
         version: version.clone(),
         origin: Arc::new(Origin::Index {
             location: "file:///".to_owned(),

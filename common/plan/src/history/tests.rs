@@ -14,6 +14,7 @@ pub(super) fn entry(version: &str, source: Value) -> CatalogueEntry {
         description: None,
         support: None,
         class: CatalogueClass::Custom,
+        deprecated: None,
         version: AddonVersion {
             version: version.to_owned(),
             source: serde_json::from_value::<Source>(source).unwrap(),

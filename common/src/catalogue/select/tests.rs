@@ -109,6 +109,40 @@ fn unreadable_ranges_and_ties_are_warnings() {
     );
 }
 
+#[test]
+fn a_deprecated_version_is_chosen_only_where_no_other_fits() {
+    let rows = [
+        ("2.0.0", "", "", ""),
+        ("1.9.0", "", "", ""),
+        ("1.8.0", "", "", ""),
+    ];
+    let deprecation = || Deprecation {
+        since: Some("2026-03-31".to_owned()),
+        reason: "it loses data".to_owned(),
+        successor: Some("b".to_owned()),
+    };
+    let why = "deprecated since 2026-03-31: it loses data; use b";
+    for (deprecated, version, chosen, warned) in [
+        (&[0][..], None, "1.9.0", false),
+        (&[0, 1], None, "1.8.0", false),
+        (&[0, 1, 2], None, "2.0.0", true),
+        (&[0], Some("2"), "2.0.0", true),
+    ] {
+        let mut catalogue = catalogue(&rows);
+        for index in deprecated {
+            catalogue.entries[*index].deprecated = Some(deprecation());
+        }
+        let request = EntryRequest { version, ..ANY };
+        let found = select(&catalogue, &request, &facts("1.30.4"), SelectionRules::Auto);
+        assert_eq!(found.chosen.unwrap().version.version, chosen);
+        let warning = warned.then(|| format!("a {chosen} is {why}"));
+        assert_eq!(found.warnings, Vec::from_iter(warning));
+        let reasons = found.rejections.iter().map(|one| one.reason.to_string());
+        let told = reasons.filter(|reason| reason == why).count();
+        assert_eq!(told, if warned { 0 } else { deprecated.len() });
+    }
+}
+
 /// Semantics 11.
 #[test]
 fn of_equal_versions_the_later_entry_wins() {

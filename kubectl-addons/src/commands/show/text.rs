@@ -50,6 +50,9 @@ pub fn render_addon(shown: &ShownAddon) -> String {
     if let Some(support) = shown.support {
         add_line(&mut text, "support", &format!("{support:?}"));
     }
+    if let Some(deprecation) = &shown.deprecated {
+        add_line(&mut text, "end", &deprecation.to_string());
+    }
     if let Some(entry) = &shown.entry {
         add_entry(&mut text, &shown.name, entry, shown.content.as_ref());
     }

@@ -71,6 +71,28 @@ fn constraints_are_read_each_in_its_language() {
 }
 
 #[test]
+fn an_add_on_is_not_its_own_successor() {
+    let deprecated = |successor: &str| json!({"reason": "it ended", "successor": successor});
+    for (of_addon, of_version, places) in [
+        ("b", "c", vec![]),
+        ("a", "b", vec!["spec.addons[0].deprecated.successor"]),
+        (
+            "b",
+            "a",
+            vec!["spec.addons[0].versions[0].deprecated.successor"],
+        ),
+    ] {
+        let mut catalogue = one(json!({"deprecated": deprecated(of_version)}));
+        let addon = &mut catalogue.spec.addons[0];
+        addon.name = "a".to_owned();
+        addon.deprecated = serde_json::from_value(deprecated(of_addon)).unwrap();
+        let problems = own_successors(&catalogue);
+        let found: Vec<&str> = problems.iter().map(|it| it.field.as_str()).collect();
+        assert_eq!(found, places);
+    }
+}
+
+#[test]
 fn the_words_of_the_transcript() {
     let problems = unreadable_constraints(&one(json!({"constraints": {"k8sVersion": ">=1.30 <"}})));
     assert_eq!(
