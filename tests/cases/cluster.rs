@@ -15,6 +15,7 @@ mod deploy;
 mod directories;
 mod distribution;
 mod doctor;
+mod end_of_life;
 mod engine;
 mod events;
 mod facts;

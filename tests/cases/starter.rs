@@ -1,6 +1,9 @@
-//! The starter catalogue as a user gets it: from a URL, which is served here, and installed on the real API server.
+//! The starter catalogue on the real API server, with the content of the corpus: every add-on is installed, upgraded, rolled back and
+//! uninstalled.
+//!
+//! Nothing is waited for, because the images do not run here, and so no webhook and no aggregated API answers. The ranges of Kubernetes
+//! versions are left out: the cluster is newer than some.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -8,89 +11,202 @@ use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::plugin::Plugin;
 use addons_tests::servers::http::{Answer, Server};
 use addons_tests::shared;
-use addons_tests::starter::{HOST, recipe};
+use addons_tests::starter::{Corpus, PATH, UpstreamPath, read};
 use addons_tests::tally::Tally;
-use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use anyhow::{Context as _, Result, bail, ensure};
+use common::api::catalogue::{Addon, Constraints, Source, UrlSource};
+use serde_json::{Value, json};
 
-const CATALOGUE: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../deploy/catalogue/catalogue.yaml"
-);
+/// Kinds of which an add-on that is uninstalled must not leave objects.
+const KINDS: &str = "crd,clusterroles,clusterrolebindings,deployments,daemonsets,statefulsets,jobs,services,configmaps,secrets,\
+                     serviceaccounts,validatingwebhookconfigurations,mutatingwebhookconfigurations,apiservices";
 
-/// The bytes of every manifest, by the path of its URL.
-fn manifests(corpus: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let sources: Value = serde_json::from_slice(&fs::read(corpus.join("sources.json"))?)?;
-    let mut found = BTreeMap::new();
-    for project in recipe()?.projects {
-        for version in &project.versions {
-            let commit = format!("{}@{}", project.repository, version.commit);
-            let files = sources[&commit].as_object().context(commit)?;
-            let (file, _) = files
-                .iter()
-                .find(|(_, path)| path.as_str() == Some(&version.path))
-                .with_context(|| version.path.clone())?;
-            let path = format!(
-                "/{}/{}/{}",
-                project.repository, version.commit, version.path
-            );
-            found.insert(path, fs::read(corpus.join(file))?);
-        }
+/// Returns an add-on with the content of the corpus, oldest version first; `None` if the corpus lacks some of it.
+fn local_addon(corpus: &Corpus, addon: &Addon) -> Option<Addon> {
+    let mut local = addon.clone();
+    local.versions.reverse();
+    for version in &mut local.versions {
+        // The chart names another one, which is read from a registry.
+        version.manifest_hash.as_ref()?;
+        let content = corpus.content(corpus.find(&UpstreamPath::read(version)?)?)?;
+        version.source = Source {
+            url: Some(UrlSource {
+                manifest: content.to_str()?.to_owned(),
+                ..UrlSource::default()
+            }),
+            ..Source::default()
+        };
+        // The corpus has no READMEs and tests, so the hash of a folder is another one.
+        version.manifest_hash = None;
+        version.constraints = Constraints::default();
+        version.requires.clear();
     }
-    Ok(found)
+    Some(local)
 }
 
-#[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: installs from the starter catalogue")]
-async fn it_is_added_by_its_url_and_installed() -> Result<()> {
-    let mut tally = Tally::new("starter::it_is_added_by_its_url_and_installed");
-    let Some(corpus) = shared::path("corpus") else {
+/// Installs an add-on, upgrades it, rolls it back, and uninstalls it.
+async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path) -> Result<()> {
+    let spec = json!({"addons": [addon]});
+    let object = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
+        "metadata": {"name": "starter"}, "spec": spec,
+    });
+    fs::write(index, serde_json::to_string(&object)?)?;
+    let index = index.to_str().context("a path")?;
+    let name = addon.name.as_str();
+    let [oldest, .., newest] = addon.versions.as_slice() else {
+        let only = addon.versions.first().context("no version")?;
+        install(plugin, addon, &only.version, index).await?;
+        return uninstall(plugin, name).await;
+    };
+    install(plugin, addon, &oldest.version, index).await?;
+    let target = format!("{name}@{}", newest.version);
+    let upgrade = [
+        "upgrade",
+        &target,
+        "--channel",
+        index,
+        "--yes",
+        "--wait=false",
+        "--allow-crd-breakage",
+    ];
+    let said = plugin.run(&upgrade).await?.done()?.stderr;
+    ensure!(said.contains(&newest.version), "{said}");
+    let back = [
+        "rollback",
+        name,
+        "--yes",
+        "--wait=false",
+        "--allow-crd-breakage",
+    ];
+    plugin.run(&back).await?.done()?;
+    let record = [
+        "get",
+        "addoninstallation",
+        name,
+        "-n",
+        "kubectl-addons",
+        "-o",
+        "json",
+    ];
+    let record: Value = serde_json::from_str(&plugin.kubectl(&record).await?.done()?.stdout)?;
+    let installed = &record["status"]["installed"]["version"];
+    ensure!(installed == oldest.version.as_str(), "{installed}");
+    uninstall(plugin, name).await
+}
+
+async fn install(plugin: &Plugin, addon: &Addon, version: &str, index: &str) -> Result<()> {
+    let target = format!("{}@{version}", addon.name);
+    let versions = addon.versions.iter();
+    let form = versions.flat_map(|version| &version.template.form_spec);
+    let required = form.filter(|field| field.required && field.default.is_none());
+    let values: Vec<String> = required
+        .map(|field| format!("--set={}=starter", field.internal_name))
+        .collect();
+    let mut install = vec![
+        "install",
+        &target,
+        "--channel",
+        index,
+        "--yes",
+        "--wait=false",
+    ];
+    install.extend(values.iter().map(String::as_str));
+    plugin.run(&install).await?.done()?;
+    Ok(())
+}
+
+async fn uninstall(plugin: &Plugin, name: &str) -> Result<()> {
+    let uninstall = [
+        "uninstall",
+        name,
+        "--yes",
+        "--delete-crds",
+        "--delete-volumes",
+    ];
+    plugin.run(&uninstall).await?.done()?;
+    let owned = [
+        "get",
+        KINDS,
+        "-A",
+        "-l",
+        "kubectl-addons.dev/owner",
+        "-o",
+        "name",
+    ];
+    let left = plugin.kubectl(&owned).await?.done()?.stdout;
+    ensure!(left.is_empty(), "left: {left}");
+    Ok(())
+}
+
+/// Runs the add-ons with these initials through their life, one after the other on a cluster of their own.
+async fn run_all(tally: &str, initials: std::ops::RangeInclusive<char>) -> Result<()> {
+    let mut tally = Tally::new(tally);
+    let Some(folder) = shared::path("corpus/starter") else {
         tally.left_out("corpus is not beside the checkout");
         return Ok(());
     };
-    let manifests = manifests(&corpus)?;
-    let host = Server::start(None, move |seen| match manifests.get(&seen.uri) {
-        Some(bytes) => Answer::ok(bytes.clone()),
-        None => Answer::status(404),
-    })?;
-    let text = fs::read_to_string(CATALOGUE)?.replace(HOST, host.url("").trim_end_matches('/'));
+    let corpus = Corpus::read(&folder)?;
+    let cluster = ControlPlane::start(Options::default()).await?;
+    cluster.add_node("starter").await?;
+    let plugin = Plugin::admin(&cluster)?;
+    let mut failed = Vec::new();
+    let addons = read()?.spec.addons;
+    for addon in addons
+        .iter()
+        .filter(|addon| addon.name.starts_with(|c| initials.contains(&c)))
+    {
+        let Some(local) = local_addon(&corpus, addon) else {
+            tally.left_out(format!("the corpus lacks a part of {}", addon.name));
+            continue;
+        };
+        let index = cluster.folder().join(format!("{}.yaml", addon.name));
+        match run_through(&plugin, &local, &index).await {
+            Ok(()) => tally.ran(),
+            Err(error) => failed.push(format!("{}: {error:#}", addon.name)),
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", failed.join("\n\n"))
+}
+
+#[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: every add-on of the starter catalogue")]
+async fn add_ons_a_to_d_live() -> Result<()> {
+    run_all("starter::add_ons_a_to_d_live", 'a'..='d').await
+}
+
+#[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: every add-on of the starter catalogue")]
+async fn add_ons_e_to_k_live() -> Result<()> {
+    run_all("starter::add_ons_e_to_k_live", 'e'..='k').await
+}
+
+#[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: every add-on of the starter catalogue")]
+async fn add_ons_l_to_z_live() -> Result<()> {
+    run_all("starter::add_ons_l_to_z_live", 'l'..='z').await
+}
+
+/// As a user gets it: by a URL. Its sources are not read.
+#[tokio::test]
+async fn it_is_added_by_its_url() -> Result<()> {
+    let text = fs::read_to_string(PATH)?;
     let site = Server::start(None, move |seen| match seen.uri.as_str() {
         "/catalogue.yaml" => Answer::ok(text.clone()),
         _ => Answer::status(404),
     })?;
-    let url = site.url("/catalogue.yaml");
-
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     let plugin = Plugin::admin(&cluster)?;
-    // Reads every manifest, and compares it with its hash.
-    plugin
-        .run(&["catalogue", "validate", "--fetch", &url])
-        .await?
-        .done()?;
+    let url = site.url("/catalogue.yaml");
     plugin.run(&["catalogue", "add", &url]).await?.done()?;
-    let found = plugin.run(&["search", "-o", "name"]).await?.done()?.stdout;
-    for project in recipe()?.projects {
-        ensure!(found.contains(&project.name), "{found}");
+    let found = plugin.run(&["search"]).await?.done()?.stdout;
+    for addon in read()?.spec.addons {
+        ensure!(found.contains(&addon.name), "{found}");
     }
-    let install = ["install", "flannel", "--yes", "--timeout", "120s"];
-    let said = plugin.run(&install).await?.done()?.stderr;
-    ensure!(said.contains("flannel 0.19.0 installed"), "{said}");
-    let again = plugin.run(&["diff", "flannel"]).await?.done()?;
-    ensure!(
-        again.stdout.contains("0 changed"),
-        "{}{}",
-        again.stdout,
-        again.stderr
-    );
-    plugin
-        .run(&["uninstall", "flannel", "--yes"])
-        .await?
-        .done()?;
-    let left = plugin
-        .kubectl(&["get", "daemonsets", "-A", "-o", "name"])
-        .await?
-        .done()?;
-    ensure!(left.stdout.is_empty(), "{}", left.stdout);
-    tally.ran();
+    let ended = found.lines().find(|line| line.starts_with("ingress-nginx"));
+    ensure!(ended.is_some_and(|line| line.contains("no")), "{found}");
     Ok(())
 }

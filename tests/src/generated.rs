@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::{crds, lifecycle, reference, schemas, starter, trust};
+use crate::{crds, lifecycle, reference, schemas, trust};
 
 /// Files in one folder that follow from one kind of source.
 pub struct Generated {
@@ -32,12 +32,6 @@ pub const FROM_THIS_REPOSITORY: [Generated; 5] = [
         folder: "deploy/schemas",
         sources: "the Rust types say",
         files: schemas::files,
-    },
-    Generated {
-        name: "catalogue",
-        folder: "deploy/catalogue",
-        sources: "its recipe says",
-        files: starter::files,
     },
     Generated {
         name: "reference",

@@ -1,110 +1,109 @@
-//! The starter catalogue, made of its recipe.
+//! The starter catalogue, and the content of its versions in the corpus.
 
-use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
+use common::api::catalogue::{AddonCatalogue, AddonVersion};
+use serde_json::Value;
 
-/// Where the files of public repositories lie, by commit and path.
-pub const HOST: &str = "https://raw.githubusercontent.com";
+/// The catalogue.
+pub const PATH: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../deploy/catalogue/catalogue.yaml"
+);
+/// The site with the files of public repositories, by commit and path.
+const FILES: &str = "https://raw.githubusercontent.com/";
+/// The site with the repositories.
+const REPOSITORIES: &str = "https://github.com/";
 
-/// `deploy/catalogue/recipe.yaml`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Recipe {
-    /// By name.
-    pub projects: Vec<Project>,
+/// Reads the catalogue.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read() -> Result<AddonCatalogue> {
+    let text = fs::read_to_string(PATH).context(PATH)?;
+    serde_saphyr::from_str(&text).context(PATH)
 }
 
-/// An upstream project.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Project {
-    /// Of the add-on.
-    pub name: String,
-    /// One line.
-    pub description: String,
+/// A file or folder of a repository at a commit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UpstreamPath {
     /// `OWNER/NAME`.
     pub repository: String,
-    /// SPDX.
-    pub licence: String,
-    /// Of its objects.
-    pub namespace: String,
-    /// The newest first.
-    pub versions: Vec<Version>,
-}
-
-/// A version of a project.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Version {
-    /// As the project numbers it.
-    pub version: String,
     /// 40 hex digits.
     pub commit: String,
-    /// Of the manifest, in the repository.
+    /// In the repository.
     pub path: String,
-    /// Of the bytes of the manifest.
-    pub sha256: String,
-    /// What the APIs of the manifest need.
-    pub k8s_version: String,
+    /// Whether it is read as one file.
+    pub is_file: bool,
 }
 
-/// The recipe as it stands in the repository.
-///
-/// # Errors
-/// A recipe that cannot be read.
-pub fn recipe() -> Result<Recipe> {
-    let path = Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../deploy/catalogue/recipe.yaml"
-    ));
-    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    serde_saphyr::from_str(&text).with_context(|| path.display().to_string())
-}
-
-/// File names below `deploy/catalogue`, and what stands in them.
-///
-/// # Errors
-/// A recipe that cannot be read.
-pub fn files() -> Result<Vec<(String, String)>> {
-    let mut text =
-        "# Generated from recipe.yaml: cargo run -p addons-tests --bin generate catalogue\n\
-                    apiVersion: kubectl-addons.dev/v1alpha1\n\
-                    kind: AddonCatalogue\n\
-                    metadata:\n  name: starter\nspec:\n  addons:\n"
-            .to_owned();
-    for project in recipe()?.projects {
-        let Project {
-            name,
-            description,
-            repository,
-            licence,
-            namespace,
-            versions,
-        } = project;
-        write!(
-            text,
-            "  # {repository}, {licence}\n  - name: {name}\n    description: {description}\n    \
-             support: Optional\n    versions:\n"
-        )?;
-        for version in versions {
-            let Version {
-                version,
-                commit,
-                path,
-                sha256,
-                k8s_version,
-            } = version;
-            write!(
-                text,
-                "    - version: {version}\n      defaultNamespace: {namespace}\n      \
-                 source: {{url: {{manifest: \"{HOST}/{repository}/{commit}/{path}\"}}}}\n      \
-                 manifestHash: {sha256}\n      constraints: {{k8sVersion: \"{k8s_version}\"}}\n"
-            )?;
+impl UpstreamPath {
+    /// Returns where a version is read from; `None` if that is no commit of a public repository.
+    #[must_use]
+    pub fn read(version: &AddonVersion) -> Option<Self> {
+        if let Some(url) = &version.source.url {
+            let mut parts = url.manifest.strip_prefix(FILES)?.splitn(4, '/');
+            let (owner, name) = (parts.next()?, parts.next()?);
+            return Some(Self {
+                repository: format!("{owner}/{name}"),
+                commit: parts.next()?.to_owned(),
+                path: parts.next()?.to_owned(),
+                is_file: true,
+            });
         }
+        let git = version.source.git.as_ref()?;
+        Some(Self {
+            repository: git.remote.strip_prefix(REPOSITORIES)?.to_owned(),
+            commit: git.r#ref.as_ref()?.commit.clone()?,
+            path: git.path.clone()?,
+            is_file: false,
+        })
     }
-    Ok(vec![("catalogue.yaml".to_owned(), text)])
+}
+
+/// The versions in the corpus `starter`, as its list describes them.
+#[derive(Debug)]
+pub struct Corpus {
+    folder: PathBuf,
+    listed: Vec<Value>,
+}
+
+impl Corpus {
+    /// Reads the list of the corpus in `folder`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let list = fs::read(folder.join("sources.json"))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            listed: serde_json::from_slice(&list)?,
+        })
+    }
+
+    /// Returns what the list says about a path at a commit.
+    #[must_use]
+    pub fn find(&self, upstream: &UpstreamPath) -> Option<&Value> {
+        let UpstreamPath {
+            repository,
+            commit,
+            path,
+            ..
+        } = upstream;
+        let is_it = |one: &&Value| {
+            one["repository"] == **repository && one["commit"] == **commit && one["path"] == **path
+        };
+        self.listed.iter().find(is_it)
+    }
+
+    /// Returns the file of a single manifest, or the folder of a chart or of several manifests.
+    #[must_use]
+    pub fn content(&self, listed: &Value) -> Option<PathBuf> {
+        let folder = self.folder.join(listed["folder"].as_str()?);
+        let file = Path::new(listed["path"].as_str()?).file_name()?;
+        let is_single = listed["sha256"].is_string();
+        Some(if is_single { folder.join(file) } else { folder })
+    }
 }

@@ -12,7 +12,7 @@ const BROKEN: &str = "doctor::what_is_broken_is_found_and_mended";
 const NO_COMMAND: &str = "";
 
 /// Each problem, and the test that runs its fix.
-const FIXES: [(&str, &str); 36] = [
+const FIXES: [(&str, &str); 37] = [
     ("Unreachable", NO_COMMAND),
     ("Unchecked", NO_COMMAND),
     ("OldServer", NO_COMMAND),
@@ -51,6 +51,10 @@ const FIXES: [(&str, &str); 36] = [
     (
         "HeldByRelease",
         "truth::adoption::n20_helm_does_not_install_an_adopted_release_again",
+    ),
+    (
+        "Deprecated",
+        "end_of_life::a_successor_takes_over_the_objects_of_an_add_on_that_has_ended",
     ),
     ("Orphans", BROKEN),
     (

@@ -1,72 +1,93 @@
-//! The starter catalogue against the bytes that it pins, where they lie beside the checkout.
+//! The starter catalogue against the content that it pins, where the corpus lies beside the checkout.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use addons_advice::preflight::lifecycle::{ApiFate, KubernetesRelease, Lifecycle};
-use addons_tests::starter::{HOST, Project, Version, files, recipe};
+use addons_tests::starter::{Corpus, PATH, UpstreamPath, read};
 use addons_tests::tally::Tally;
 use addons_tests::{binaries, shared};
+use addons_versions::{constraint, tolerant};
 use anyhow::{Context as _, Result, ensure};
+use common::api::catalogue::AddonVersion;
+use common::catalogue::version_label;
+use common::manifest::digest::sha256;
 use common::manifest::key::Gvk;
 use common::manifest::yaml::{YamlOptions, documents};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
-const CATALOGUE: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../deploy/catalogue/catalogue.yaml"
-);
-
-/// The file beside the checkout that was copied from this path of this commit.
-fn copied(sources: &Value, project: &Project, version: &Version) -> Option<String> {
-    let files = &sources[format!("{}@{}", project.repository, version.commit)];
-    let mut files = files.as_object()?.iter();
-    let found = files.find(|(_, path)| path.as_str() == Some(&version.path));
-    found.map(|(file, _)| file.clone())
-}
+/// The files of chart folders that the corpus leaves out, as `sha256sum` prints them: READMEs and tests, which count for the hash.
+const LEFT_OUT: &str = include_str!("../../data/starter/left-out.sums");
 
 #[test]
-fn every_pin_is_that_of_real_bytes() -> Result<()> {
-    let mut tally = Tally::new("starter::every_pin_is_that_of_real_bytes");
-    let Some(sources) = shared::path("corpus/sources.json") else {
+fn every_hash_is_that_of_the_content() -> Result<()> {
+    let mut tally = Tally::new("starter::every_hash_is_that_of_the_content");
+    let Some(folder) = shared::path("corpus/starter") else {
         tally.left_out("corpus is not beside the checkout");
         return Ok(());
     };
-    let sources: Value = serde_json::from_slice(&fs::read(sources)?)?;
-    for project in recipe()?.projects {
-        let licence = shared::path(&format!("corpus/upstream/{}/LICENSE", project.name))
-            .or_else(|| shared::path(&format!("corpus/upstream/{}/LICENSE.md", project.name)));
-        let licence = fs::read_to_string(licence.with_context(|| project.name.clone())?)?;
-        ensure!(
-            project.licence == "Apache-2.0" && licence.contains("Apache License"),
-            "{}",
-            project.name
-        );
-        for version in &project.versions {
-            let what = format!("{} {}", project.name, version.version);
-            let file = copied(&sources, &project, version);
-            let file = file.with_context(|| format!("{what}: its bytes are not in the corpus"))?;
-            let path = shared::path(&format!("corpus/{file}")).with_context(|| file.clone())?;
-            let bytes = fs::read(&path)?;
-            let sum: String = Sha256::digest(&bytes)
-                .iter()
-                .map(|b| format!("{b:02x}"))
-                .collect();
-            ensure!(sum == version.sha256, "{what}: {sum}");
-            let needed = needed(&bytes).with_context(|| what.clone())?;
-            ensure!(needed == version.k8s_version, "{what}: {needed}");
+    let corpus = Corpus::read(&folder)?;
+    for addon in &read()?.spec.addons {
+        for version in &addon.versions {
+            let what = format!("{} {}", addon.name, version.version);
+            let upstream = UpstreamPath::read(version).with_context(|| what.clone())?;
+            let Some(listed) = corpus.find(&upstream) else {
+                tally.left_out(format!("{what} is not in the corpus"));
+                continue;
+            };
+            let Some(hash) = &version.manifest_hash else {
+                tally.left_out(format!(
+                    "{what} has no hash, because its chart names another one"
+                ));
+                continue;
+            };
+            let content = corpus.content(listed).with_context(|| what.clone())?;
+            let found = match listed["archive_sha256"].as_str() {
+                // The corpus has only the unpacked archive.
+                Some(archive) => archive.to_owned(),
+                None if content.is_file() => sha256(&fs::read(&content)?),
+                None => sha256(whole_listing(&folder, &content)?.as_bytes()),
+            };
+            ensure!(found == *hash, "{what}: {found}");
+            if content.is_file() {
+                check_range(version, &content).with_context(|| what.clone())?;
+            }
             tally.ran();
         }
     }
     Ok(())
 }
 
-/// The range of releases that serve every API of a manifest.
-fn needed(manifest: &[u8]) -> Result<String> {
+/// Returns the listing of a folder with the files that the corpus leaves out, in the order in which a walk finds them.
+fn whole_listing(corpus: &Path, folder: &Path) -> Result<String> {
+    let package = addons_sources::folder::read(folder)?;
+    let relative = folder.strip_prefix(corpus)?.to_str().context("a name")?;
+    let left_out = LEFT_OUT.lines().filter_map(|line| {
+        let (sum, path) = line.split_once("  ")?;
+        let path = path.strip_prefix(relative)?.strip_prefix('/')?;
+        Some((path.to_owned(), sum.to_owned()))
+    });
+    let there = package.listing();
+    let there = there.lines().filter_map(|line| {
+        let (sum, path) = line.split_once("  ")?;
+        Some((path.to_owned(), sum.to_owned()))
+    });
+    let lines: BTreeMap<Vec<String>, (String, String)> = there
+        .chain(left_out)
+        .map(|(path, sum)| (path.split('/').map(str::to_owned).collect(), (sum, path)))
+        .collect();
+    Ok(lines
+        .values()
+        .map(|(sum, path)| format!("{sum}  {path}\n"))
+        .collect())
+}
+
+/// Checks that the range of a version contains no release that lacks an API of its manifest.
+fn check_range(version: &AddonVersion, manifest: &Path) -> Result<()> {
     let table = Lifecycle::default();
     let mut oldest = KubernetesRelease { major: 1, minor: 0 };
-    for document in documents(manifest, &YamlOptions::default()) {
+    for document in documents(&fs::read(manifest)?, &YamlOptions::default()) {
         let object = document?.value;
         let (Some(version), Some(kind)) = (object["apiVersion"].as_str(), object["kind"].as_str())
         else {
@@ -76,37 +97,53 @@ fn needed(manifest: &[u8]) -> Result<String> {
         if let Some(ApiFate::NotYet { introduced }) = table.fate(&api, oldest) {
             oldest = introduced;
         }
-        let newest = table.fate(&api, table.newest());
+    }
+    let range = version.constraints.k8s_version.as_deref();
+    let range = constraint::Constraint::parse(range.context("no range")?)?;
+    for minor in 0..oldest.minor {
+        let release = tolerant::parse_kubernetes(&format!("1.{minor}.0"))?;
         ensure!(
-            !matches!(newest, Some(ApiFate::Removed { .. })),
-            "{version} {kind} was removed"
+            !range.matches(&release),
+            "1.{minor} lacks an API; {oldest} is needed"
         );
     }
-    Ok(format!(">={oldest}.0"))
+    Ok(())
+}
+
+/// What the corpus says of the end of a project is in the catalogue.
+#[test]
+fn what_has_ended_is_deprecated() -> Result<()> {
+    let mut tally = Tally::new("starter::what_has_ended_is_deprecated");
+    let Some(folder) = shared::path("corpus/starter") else {
+        tally.left_out("corpus is not beside the checkout");
+        return Ok(());
+    };
+    let corpus = Corpus::read(&folder)?;
+    for addon in &read()?.spec.addons {
+        let mut paths = addon.versions.iter().filter_map(UpstreamPath::read);
+        let ended = paths.any(|path| {
+            let listed = corpus.find(&path);
+            listed.is_some_and(|listed| listed["end_of_life"] != Value::Null)
+        });
+        ensure!(ended == addon.deprecated.is_some(), "{}", addon.name);
+        tally.ran();
+    }
+    Ok(())
 }
 
 #[test]
-fn it_is_a_catalogue_of_whole_commits() -> Result<()> {
-    let text = fs::read_to_string(CATALOGUE)?;
-    let generated = files()?;
-    let (_, expected) = generated.first().context("no catalogue")?;
-    ensure!(&text == expected, "generate catalogue writes another one");
-    for project in recipe()?.projects {
-        for version in project.versions {
-            let is_hex = |text: &str, length| {
-                text.len() == length && text.chars().all(|c| c.is_ascii_hexdigit())
-            };
-            ensure!(
-                is_hex(&version.commit, 40) && is_hex(&version.sha256, 64),
-                "{version:?}"
-            );
-            let url = format!("{HOST}/{}/{}", project.repository, version.commit);
-            ensure!(text.contains(&url), "{url}");
+fn it_is_a_valid_catalogue_of_whole_commits() -> Result<()> {
+    for addon in read()?.spec.addons {
+        for version in &addon.versions {
+            let label = version_label(&version.version, &version.id);
+            let upstream = UpstreamPath::read(version);
+            let commit = upstream.with_context(|| addon.name.clone())?.commit;
+            let is_whole = commit.len() == 40 && commit.chars().all(|c| c.is_ascii_hexdigit());
+            ensure!(is_whole, "{} {label}: {commit}", addon.name);
         }
     }
     let output = std::process::Command::new(binaries::plugin()?)
-        .args(["catalogue", "validate", CATALOGUE])
-        .current_dir(Path::new(CATALOGUE).parent().context("a folder")?)
+        .args(["catalogue", "validate", PATH])
         .output()?;
     ensure!(
         output.status.success(),
