@@ -365,6 +365,34 @@ mod tests {
 
     use super::*;
 
+    /// Semantics 1.9.
+    #[test]
+    fn what_has_ended_installs_the_same() {
+        let reason = |reason: Option<&str>| reason.map(|reason| json!({"reason": reason}));
+        let entry = |of_addon: Option<&str>, of_version: Option<&str>| {
+            let version = json!({
+                "version": "1.0.0", "source": {"inline": {"manifest": ""}}, "deprecated": reason(of_version),
+            });
+            let addon =
+                json!({"name": "web", "versions": [version], "deprecated": reason(of_addon)});
+            let spec: AddonCatalogueSpec =
+                serde_json::from_value(json!({"addons": [addon]})).unwrap();
+            let location = "index.yaml".to_owned();
+            Catalogue::from_spec(&spec, Origin::Index { location }).entries[0].clone()
+        };
+        let current = entry(None, None);
+        for (of_addon, of_version, expected) in [
+            (Some("a"), None, "a"),
+            (None, Some("v"), "v"),
+            (Some("a"), Some("v"), "v"),
+        ] {
+            let ended = entry(of_addon, of_version);
+            assert_eq!(ended.deprecated.as_ref().unwrap().reason, expected);
+            assert_eq!(ended.digest(), current.digest());
+            assert_eq!(ended.version, current.version);
+        }
+    }
+
     /// A file that a catalogue is synced from may say `mergedFrom`, as merged catalogues do.
     #[test]
     fn what_a_version_brings_along_counts_where_the_object_says_nothing() {

@@ -20,7 +20,7 @@ pub struct Generated {
 }
 
 /// Files that follow from this repository.
-pub const FROM_THIS_REPOSITORY: [Generated; 5] = [
+pub const FROM_THIS_REPOSITORY: [Generated; 4] = [
     Generated {
         name: "crds",
         folder: "deploy/crds",

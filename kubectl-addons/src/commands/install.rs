@@ -32,6 +32,10 @@ pub async fn run(session: &Session, args: &InstallArgs) -> Result<Exit> {
     let yes = args.change.run.yes;
     let resolution = prompt::resolve_with_prompt(&resolver, &Intent::Install(new), yes).await?;
     if let Some(why) = delegated::find_unavailable(session).await? {
+        if args.replace.is_some() {
+            let why = "--replace moves objects, and you may only write records";
+            return Err(UsageError(why.to_owned()).into());
+        }
         let change = &args.change;
         return delegated::write(session, resolution, &why, &change.run, change.dry_run).await;
     }
