@@ -29,6 +29,7 @@ fn finding(
         constraint: ReleaseConstraint::Allows,
         remedy,
         requires: requires.collect(),
+        deprecated: None,
         apis: Vec::new(),
         writers: Vec::new(),
     }
