@@ -16,6 +16,7 @@
 //! | [`expression`] | expressions in CEL, and the facts of a cluster that they read |
 //! | [`address`], [`foreign`] | untrusted addresses and texts |
 //! | [`right`] | permissions, as RBAC names them |
+//! | [`schedule`] | recurring times and windows, in a time zone |
 //! | [`causes`], [`nearest`], [`text`] | errors in one line, suggestions for misspelt names, hex digits, shortened texts and lists |
 //!
 //! Invariants: nothing here uses a task, a socket, a file, the clock, the environment or randomness. The time, the facts of a cluster
@@ -39,6 +40,7 @@ pub mod oci;
 pub mod pin;
 pub mod registry;
 pub mod right;
+pub mod schedule;
 pub mod schema;
 pub mod target;
 pub mod text;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use addons_engine::{Back, EngineError, OperationStage, Report, StepEnd};
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::plan::ask_about_removals;
+use addons_operation::windows::{self, OutsideWindow};
 use addons_operation::{
     InstallationOutcome, Interruption, OperationError, Plan, PlannedInstallation, health,
 };
@@ -95,8 +96,13 @@ pub async fn execute_announced(
     plan.check_refusals().map_err(AnnouncedRefusal::wrap)?;
     let plan = accept_migrations(plan, run.yes)?;
     let plan = accept_recreations(plan, run.yes)?;
+    accept_closed_window(session, &plan, run).await?;
     match session.turn() {
-        Some(turn) => turn.wait_for_turn(&plan).await?,
+        Some(turn) => {
+            turn.wait_for_turn(&plan).await?;
+            // Its wave may begin hours later.
+            accept_closed_window(session, &plan, run).await?;
+        }
         None if run.yes => {}
         None => confirm(confirmation_question(&plan))?,
     }
@@ -345,6 +351,7 @@ pub async fn show_dry_run(session: &Session, mut plan: Plan, mode: DryRunMode) -
     } else {
         announce(session, &plan);
     }
+    report_closed_window(session, &plan).await?;
     conclude_preview(&plan)
 }
 
@@ -352,8 +359,9 @@ pub async fn show_dry_run(session: &Session, mut plan: Plan, mode: DryRunMode) -
 ///
 /// # Errors
 /// Those with which [`execute`] would refuse the plan before the first write.
-pub fn preview(session: &Session, plan: &Plan) -> Result<Exit> {
+pub async fn preview(session: &Session, plan: &Plan) -> Result<Exit> {
     announce(session, plan);
+    report_closed_window(session, plan).await?;
     conclude_preview(plan)
 }
 
@@ -375,6 +383,45 @@ pub fn check_defined(plan: &Plan, no_init: bool) -> Result<()> {
     match plan.defines && no_init {
         true => Err(EngineError::NotInitialised.into()),
         false => Ok(()),
+    }
+}
+
+/// Asks whether to begin outside the maintenance windows of policies. Without a terminal, the plan is refused.
+///
+/// # Errors
+/// The user did not accept it; policies cannot be read.
+pub async fn accept_closed_window(session: &Session, plan: &Plan, run: &RunArgs) -> Result<()> {
+    if run.outside_window {
+        return Ok(());
+    }
+    let Some(outside) = find_closed_window(session, plan).await? else {
+        return Ok(());
+    };
+    if run.yes || !output::can_ask() {
+        return Err(AnnouncedRefusal::wrap(OperationError::from(outside)));
+    }
+    output::warn(&outside.to_string());
+    confirm("Begin outside the maintenance windows? [y/N] ")?;
+    Ok(())
+}
+
+/// Says that a plan would not begin now, for commands that only show it.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn report_closed_window(session: &Session, plan: &Plan) -> Result<()> {
+    if let Some(outside) = find_closed_window(session, plan).await? {
+        output::warn(&outside.to_string());
+    }
+    Ok(())
+}
+
+/// Returns the change of a plan that may not begin now. A caller that may not list policies was warned of that.
+async fn find_closed_window(session: &Session, plan: &Plan) -> Result<Option<Box<OutsideWindow>>> {
+    match windows::check(session.ctx(), plan).await {
+        Err(OperationError::OutsideWindow(outside)) => Ok(Some(outside)),
+        Err(error) if error.is_forbidden() => Ok(None),
+        checked => Ok(checked.map(|()| None)?),
     }
 }
 

@@ -57,3 +57,4 @@ mod upgrades;
 mod values;
 mod views;
 mod webhook;
+mod windows;

@@ -27,6 +27,19 @@ async fn stage(what: &str) -> Result<Stage> {
     Stage::of_module(&CLUSTER, what).await
 }
 
+/// A loop reads and writes no object in a while in which nothing happens and no interval passes.
+async fn is_idle_but_for_watches(stage: &Stage, window: Duration) -> Result<()> {
+    let mark = stage.cluster.audit().mark()?;
+    sleep(window).await;
+    let requests = stage.requests(mark)?;
+    let of_objects: Vec<_> = requests
+        .of("kubectl-addons")
+        .filter(|request| request.verb != "watch" && request.object.resource == "configmaps")
+        .collect();
+    ensure!(of_objects.is_empty(), "{of_objects:?}");
+    Ok(())
+}
+
 /// What a loop does in a while in which nothing is to be done: it looks, and writes nothing but its Lease.
 async fn is_idle(stage: &Stage, window: Duration) -> Result<()> {
     let mark = stage.cluster.audit().mark()?;

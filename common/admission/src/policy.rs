@@ -1,5 +1,6 @@
 //! Evaluates AddonPolicies (semantics 19). The webhook, the plugin and the loop share these functions, each with the facts that it knows.
 
+pub mod maintenance;
 mod pattern;
 mod source;
 

@@ -18,6 +18,8 @@ const AS_RECORDED: &str = "AsRecorded";
 const NOT_READ_HERE: &str = "SourceNotReadHere";
 /// Maximum number of tries while others write the record.
 const TRIES: usize = 3;
+/// The reason of `Drifted`: the record asks for no repair.
+const NOT_REPAIRED: &str = "NotRepaired";
 
 /// The state of an installation that was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,16 @@ pub enum ReconcileState {
         /// What cannot be read, and the command for a client that can.
         message: String,
     },
+    /// What is due begins when a maintenance window opens.
+    Waiting {
+        /// When that is, and the command that does not wait.
+        message: String,
+    },
+    /// It is as its record says, but objects were edited or deleted, and are not restored.
+    Drifted {
+        /// How many, and the command that restores them.
+        message: String,
+    },
     /// It is as its record says, but another manager keeps reverting a field: it is left alone for a while.
     Contested {
         /// The field and both managers.
@@ -66,6 +78,16 @@ impl ReconcileState {
             Self::Contested { message } => Some(EventContent {
                 is_warning: true,
                 reason: conditions::CONTESTED.to_owned(),
+                note: message,
+            }),
+            Self::Waiting { message } => Some(EventContent {
+                is_warning: false,
+                reason: conditions::WAITING.to_owned(),
+                note: message,
+            }),
+            Self::Drifted { message } => Some(EventContent {
+                is_warning: true,
+                reason: conditions::DRIFTED.to_owned(),
                 note: message,
             }),
         }
@@ -139,8 +161,8 @@ fn updated_status(
     match standing {
         ReconcileState::Stalled { reason, message } => {
             raise(conditions::STALLED, reason, message);
-            let lowered = confirmed.into_iter().chain([conditions::MANAGED_ELSEWHERE]);
-            for r#type in lowered {
+            let others = [conditions::MANAGED_ELSEWHERE, conditions::WAITING];
+            for r#type in confirmed.into_iter().chain(others) {
                 status::lower_condition(all, r#type, reason, generation, now);
             }
         }
@@ -155,7 +177,9 @@ fn updated_status(
         ReconcileState::NeedsConfirmation { .. } if is_waiting => {}
         ReconcileState::NeedsConfirmation { reason, message } => {
             raise(conditions::NEEDS_CONFIRMATION, reason, message);
-            status::lower_condition(all, conditions::MANAGED_ELSEWHERE, reason, generation, now);
+            for r#type in [conditions::MANAGED_ELSEWHERE, conditions::WAITING] {
+                status::lower_condition(all, r#type, reason, generation, now);
+            }
             // A failed operation stays failed.
             if status.phase != Some(InstallationPhase::Failed) {
                 status::lower_condition(all, conditions::STALLED, reason, generation, now);
@@ -175,11 +199,33 @@ fn updated_status(
         ReconcileState::Contested { message } => {
             raise(conditions::CONTESTED, "FieldTakenBack", message);
         }
-        ReconcileState::AsRecorded => {
+        ReconcileState::Waiting { message } => {
+            let reason = conditions::OUTSIDE_WINDOW;
+            raise(conditions::WAITING, reason, message);
+            let others = [conditions::MANAGED_ELSEWHERE];
+            for r#type in confirmed.into_iter().chain(others) {
+                status::lower_condition(all, r#type, reason, generation, now);
+            }
+            // A failed operation stays failed.
+            if status.phase != Some(InstallationPhase::Failed) {
+                status::lower_condition(all, conditions::STALLED, reason, generation, now);
+            }
+        }
+        ReconcileState::AsRecorded | ReconcileState::Drifted { .. } => {
+            match standing {
+                ReconcileState::Drifted { message } => {
+                    raise(conditions::DRIFTED, NOT_REPAIRED, message);
+                }
+                _ => {
+                    let drifted = conditions::DRIFTED;
+                    status::lower_condition(all, drifted, AS_RECORDED, generation, now);
+                }
+            }
             let lowered = confirmed.into_iter().chain([
                 conditions::STALLED,
                 conditions::CONTESTED,
                 conditions::MANAGED_ELSEWHERE,
+                conditions::WAITING,
             ]);
             for r#type in lowered {
                 status::lower_condition(all, r#type, AS_RECORDED, generation, now);
@@ -193,7 +239,11 @@ fn updated_status(
             }
         }
     }
-    if status.phase.is_none() && *standing != ReconcileState::AsRecorded {
+    let is_as_recorded = matches!(
+        standing,
+        ReconcileState::AsRecorded | ReconcileState::Drifted { .. }
+    );
+    if status.phase.is_none() && !is_as_recorded {
         status.phase = Some(InstallationPhase::Pending);
     }
     (stored != Some(&status)).then_some(status)
@@ -224,6 +274,12 @@ mod tests {
         }
     }
 
+    fn waiting() -> ReconcileState {
+        ReconcileState::Waiting {
+            message: "until 2026-12-05T01:00:00Z".to_owned(),
+        }
+    }
+
     /// `Stalled=True NeedsConfirmation=False`
     fn words(status: &AddonInstallationStatus) -> String {
         let conditions = status.conditions.iter();
@@ -251,8 +307,20 @@ mod tests {
                 "Stalled=False NeedsConfirmation=True ManagedElsewhere=False",
             ),
             (
+                waiting(),
+                "Stalled=False NeedsConfirmation=False ManagedElsewhere=False Waiting=True",
+            ),
+            (
+                confirmation(),
+                "Stalled=False NeedsConfirmation=True ManagedElsewhere=False Waiting=False",
+            ),
+            (
+                waiting(),
+                "Stalled=False NeedsConfirmation=False ManagedElsewhere=False Waiting=True",
+            ),
+            (
                 ReconcileState::AsRecorded,
-                "Stalled=False NeedsConfirmation=False ManagedElsewhere=False",
+                "Stalled=False NeedsConfirmation=False ManagedElsewhere=False Waiting=False",
             ),
         ] {
             status = updated_status(Some(&status), false, &standing, Some(2), at(10)).unwrap();
@@ -267,6 +335,22 @@ mod tests {
             assert_eq!(again, None, "nothing is new: {expected}");
         }
         assert_eq!(status.phase, Some(InstallationPhase::Pending));
+    }
+
+    #[test]
+    fn drift_is_told_until_it_is_gone() {
+        let drifted = ReconcileState::Drifted {
+            message: "1 edited".to_owned(),
+        };
+        let first = updated_status(None, false, &stalled("down"), Some(1), at(10)).unwrap();
+        let status = updated_status(Some(&first), false, &drifted, Some(1), at(20)).unwrap();
+        assert_eq!(words(&status), "Stalled=False Drifted=True");
+        // What is due or fails says nothing about it.
+        let later = updated_status(Some(&status), false, &waiting(), Some(1), at(30)).unwrap();
+        assert_eq!(words(&later), "Stalled=False Drifted=True Waiting=True");
+        let as_recorded = ReconcileState::AsRecorded;
+        let last = updated_status(Some(&later), false, &as_recorded, Some(1), at(40)).unwrap();
+        assert_eq!(words(&last), "Stalled=False Drifted=False Waiting=False");
     }
 
     #[test]

@@ -105,7 +105,11 @@ pub(super) fn begin_status(
     // A repair does not decide whether a core installation may be released.
     let waits = !plan.verb.ends_installation() && conditions::waits_for_release(&status.conditions);
     let confirmed = (!waits).then_some(conditions::NEEDS_CONFIRMATION);
-    let others = [conditions::CONTESTED, conditions::MANAGED_ELSEWHERE];
+    let others = [
+        conditions::CONTESTED,
+        conditions::MANAGED_ELSEWHERE,
+        conditions::WAITING,
+    ];
     for r#type in confirmed.into_iter().chain(others) {
         lower_condition(
             &mut status.conditions,

@@ -20,6 +20,8 @@ pub enum ReconcileCause {
     Interval,
     /// The last attempt failed, and its pause is over.
     Retry,
+    /// The change waited for a maintenance window.
+    Window,
     /// The record was created or released, its spec changed, or its deletion began.
     Record {
         /// The user who wrote the spec, if the webhook recorded that.

@@ -17,14 +17,15 @@ use addons_clusters::core_set::rollout::{CoreSetStanding, RolloutGate, RolloutPr
 use addons_distribution::core_set::look::{ClusterLook, CoreSetInputs, CoreSetState};
 use addons_distribution::core_set::{ClusterCore, CoreSetTexts, progress};
 use addons_engine::events::{self, EventContent, EventSubject};
-use addons_engine::{EngineError, record};
-use addons_operation::{Context, OperationError, health, name_of};
+use addons_engine::{Cluster, EngineError, record};
+use addons_operation::{Context, OperationError, health, name_of, windows};
 use common::api::installation::AddonInstallation;
 use common::api::names::{
     CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
 };
 use due::{DueCoreChange, cluster_standing, list_due};
 use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
 use releases::Releases;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -94,9 +95,11 @@ pub(crate) async fn run(
                 Ok(followed) => {
                     looks = match followed.gate {
                         Some(RolloutGate::NotReady(_)) => looks + 1,
-                        Some(RolloutGate::Soaking { .. }) | None => 0,
+                        Some(RolloutGate::Soaking { .. } | RolloutGate::OutsideWindow { .. })
+                        | None => 0,
                     };
-                    let again = followed.retry_pause(looks);
+                    let now = ctx.home().await.map(Cluster::now).unwrap_or_default();
+                    let again = followed.retry_pause(looks, now);
                     publish_events(&ctx, &followed, &mut said).await;
                     // The receiver may have ended.
                     let _ = outbox.send(Ok(followed.without_known(&mut reported)));
@@ -150,7 +153,7 @@ impl CoreSetReport {
     }
 
     /// Returns the pause before another attempt, if one is useful. `looks`: how many checks whether a wave is ready came before.
-    fn retry_pause(&self, looks: u32) -> Option<Duration> {
+    fn retry_pause(&self, looks: u32, now: Timestamp) -> Option<Duration> {
         let was_faster = |(_, step): &(InstallationName, CoreStep)| match step {
             CoreStep::Failed(error) => match error.root() {
                 OperationError::Engine(error) => error.is_conflict(),
@@ -161,12 +164,16 @@ impl CoreSetReport {
         let faster = self.steps.iter().any(was_faster).then_some(SOON);
         let failed = (!self.failed.is_empty()).then_some(AGAIN);
         let many = u32::try_from(self.clusters).unwrap_or(u32::MAX);
-        let gate = self.gate.as_ref().map(|gate| match gate {
-            RolloutGate::Soaking { left, .. } => (*left).max(SOON),
+        let gate = self.gate.as_ref().and_then(|gate| match gate {
+            RolloutGate::Soaking { left, .. } => Some((*left).max(SOON)),
             RolloutGate::NotReady(_) => {
                 let shortest = LOOK.saturating_mul(many);
                 let pause = shortest.saturating_mul(2_u32.saturating_pow(looks.saturating_sub(1)));
-                pause.min(AGAIN.max(shortest))
+                Some(pause.min(AGAIN.max(shortest)))
+            }
+            RolloutGate::OutsideWindow { opens, .. } => {
+                let left = (*opens)?.duration_since(now);
+                Some(Duration::try_from(left).unwrap_or_default().max(SOON))
             }
         });
         [faster, failed, gate].into_iter().flatten().min()
@@ -225,7 +232,7 @@ async fn follow_texts(
         .map(async |(ctx, look)| (*ctx, look, list_due(ctx, look, &releases).await));
     let prepared: Vec<_> = stream::iter(preparing).buffered(WORKERS).collect().await;
     followed.clusters = prepared.len() + followed.failed.len();
-    let standings = list_standings(&followed, &prepared);
+    let standings = list_standings(&followed, &prepared).await;
     let progress = match plan_waves(ctx, &world, standings, &prepared, how).await {
         Ok((progress, gate)) => {
             followed.gate = gate;
@@ -299,7 +306,7 @@ type PreparedCluster<'a> = (
 );
 
 /// Returns the state of each cluster with respect to its core set.
-fn list_standings(
+async fn list_standings(
     followed: &CoreSetReport,
     prepared: &[PreparedCluster<'_>],
 ) -> BTreeMap<String, CoreSetStanding> {
@@ -309,10 +316,24 @@ fn list_standings(
         .collect();
     for (ctx, look, due) in prepared {
         let namespace = ctx.settings().records_namespace().to_owned();
-        let standing = cluster_standing(look, due.as_deref().ok());
+        let due = due.as_deref().ok();
+        let mut standing = cluster_standing(look, due);
+        if standing == Some(CoreSetStanding::Due) && due.is_some_and(changes_installed) {
+            // A policy that cannot be read stops the installations themselves.
+            let closed = windows::find_closed_for(ctx, &namespace).await;
+            if let Ok(Some(closed)) = closed {
+                standing = Some(CoreSetStanding::OutsideWindow(closed.next));
+            }
+        }
         standings.extend(standing.map(|standing| (namespace, standing)));
     }
     standings
+}
+
+/// Returns whether anything is due that maintenance windows hold back: core add-ons that a cluster lacks are installed at any time.
+fn changes_installed(due: &[(InstallationName, DueCoreChange<'_>)]) -> bool {
+    let mut changes = due.iter().filter(|(_, due)| due.is_change());
+    changes.any(|(_, due)| !matches!(due, DueCoreChange::Create(_)))
 }
 
 /// Returns whether any record is a core add-on. Those that a person installed count as well: they are released with their cluster, and
@@ -335,7 +356,7 @@ async fn plan_waves(
     prepared: &[PreparedCluster<'_>],
     how: &ReconcileOptions,
 ) -> Result<(RolloutProgress, Option<RolloutGate>), OperationError> {
-    let is_due = standings.values().any(|one| *one == CoreSetStanding::Due);
+    let is_due = standings.values().any(CoreSetStanding::is_due);
     let rollout = world.texts.rollout().ok().filter(|_| is_due);
     let Some(rollout) = rollout.filter(|_| standings.len() > 1) else {
         return Ok((RolloutProgress::default(), None));
@@ -465,6 +486,12 @@ fn list_events(followed: &CoreSetReport) -> Vec<CoreSetEvent> {
             RolloutGate::Soaking { namespace, .. } => {
                 format!("other clusters wait while the core add-ons of {namespace} stay ready")
             }
+            RolloutGate::OutsideWindow { namespace, opens } => match opens {
+                Some(opens) => {
+                    format!("{namespace} waits for its maintenance windows until {opens:.0}")
+                }
+                None => format!("{namespace} waits for its maintenance windows, which never open"),
+            },
         };
         CoreSetEvent {
             config_map: CORE_ADDON_RULES,

@@ -10,17 +10,19 @@ use addons_engine::events::{self, EventContent};
 use addons_engine::standing::{ReconcileState, record_state};
 use addons_engine::{EngineError, Report, attempt as attempt_mark, record};
 use addons_operation::error::AdoptError;
+use addons_operation::health::{self, DriftCounts};
 use addons_operation::plan::{UninstallRequest, plan_removal};
 use addons_operation::resolve::recorded::Compatibility;
 use addons_operation::unattended::elsewhere::is_managed_elsewhere;
 use addons_operation::unattended::{rollout, unfinished};
+use addons_operation::windows::{self, OutsideWindow};
 use addons_operation::{
     Choices, Context, InstallationOutcome as Executed, Interruption, OperationError, Plan,
     Resolution, Resolver, RunOptions, execute, name_of,
 };
-use common::api::conditions::{LONGEST_MESSAGE, shorten_message};
+use common::api::conditions::{DRIFTED, LONGEST_MESSAGE, find_raised, shorten_message};
 use common::api::installation::core_guard::{is_guarded, is_released};
-use common::api::installation::{AddonInstallation, DeletionPolicy, format};
+use common::api::installation::{AddonInstallation, DeletionPolicy, ReconcilePolicy, format};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::catalogue::content::ContentError;
 use common::text::shorten;
@@ -40,6 +42,10 @@ pub enum ReconcileMessage<'a> {
     Executed(&'a Plan, &'a Report),
     /// Why an installation was reconciled; follows one of the others.
     Cause(&'a ReconcileCause),
+    /// The change has to wait for a maintenance window, and how a person begins it now.
+    OutsideWindow(&'a OutsideWindow),
+    /// Objects of the installation differ and are not restored, and how a person restores them.
+    Drifted(&'a AddonInstallation, DriftCounts),
     /// The core installation waits until a person releases it.
     WaitsForRelease(&'a InstallationName),
 }
@@ -53,6 +59,8 @@ pub struct ReconcileOptions {
     pub repair: bool,
     /// Whether live objects are not read if nothing is due.
     pub only_due: bool,
+    /// Whether changes begin outside maintenance windows.
+    pub outside_window: bool,
     /// Describes a message as one line of text, for conditions and Events.
     pub describe: fn(ReconcileMessage<'_>) -> String,
     /// Whether Events are published.
@@ -72,6 +80,10 @@ pub struct ReconcileOptions {
 pub enum ReconcileOutcome {
     /// It matches its record.
     UpToDate,
+    /// It matches its record, but objects were edited or deleted, and `reconcile: Once` asks for no repair.
+    Drifted(DriftCounts),
+    /// What is due begins when a maintenance window opens (semantics 19.7).
+    OutsideWindow(Box<OutsideWindow>),
     /// It is left alone because of `spec.suspend`.
     Suspended,
     /// It comes from a directory, which only another command reads.
@@ -171,6 +183,8 @@ pub(crate) async fn reconcile(
             ReconcileOutcome::Elsewhere(shorten_message((how.describe)(message)))
         } else if is_guarded(record) && has_changed_content(&error) {
             ReconcileOutcome::Waits
+        } else if let OperationError::OutsideWindow(outside) = error.root() {
+            ReconcileOutcome::OutsideWindow(outside.clone())
         } else {
             ReconcileOutcome::Failed(error)
         }
@@ -304,7 +318,13 @@ async fn plan_and_execute(
     let planning = begun.plan(record, planning);
     let plan = interruption.unless_interrupted(planning).await?;
     if plan.is_empty() {
-        return Ok(ReconcileOutcome::UpToDate);
+        let drift = interruption
+            .unless_interrupted(count_drift(ctx, record, how))
+            .await?;
+        return Ok(match drift.is_empty() {
+            true => ReconcileOutcome::UpToDate,
+            false => ReconcileOutcome::Drifted(drift),
+        });
     }
     let mut outcomes: Vec<Executed> = execute::execute(ctx, &plan, &how.run, interruption).await?;
     let Some(executed) = outcomes.pop() else {
@@ -317,7 +337,24 @@ async fn plan_and_execute(
     })
 }
 
-/// Plans what has to be executed, if nothing of it needs a person.
+/// Counts what was edited or deleted of an installation that is not repaired. What is known to have drifted is counted each time, so that
+/// the end of it is noticed.
+async fn count_drift(
+    ctx: &Context,
+    record: &AddonInstallation,
+    how: &ReconcileOptions,
+) -> Result<DriftCounts, OperationError> {
+    let status = record.status.as_ref();
+    let conditions = status.map_or(&[][..], |status| &status.conditions);
+    let is_counted = !how.only_due || find_raised(conditions, DRIFTED).is_some();
+    let is_repaired = record.spec.effective_reconcile() == ReconcilePolicy::Ensure;
+    if is_repaired || !is_counted || record.metadata.deletion_timestamp.is_some() {
+        return Ok(DriftCounts::default());
+    }
+    Ok(health::count_drift(ctx.cluster().await?, record).await?)
+}
+
+/// Plans what has to be executed, if nothing of it needs a person or a maintenance window.
 async fn plan(
     ctx: &Context,
     resolver: &Resolver<'_>,
@@ -353,6 +390,9 @@ async fn plan(
     if !plan.is_empty() {
         plan.check()?;
         rollout::check(ctx, record, &plan).await?;
+        if !how.outside_window {
+            windows::check(ctx, &plan).await?;
+        }
     }
     Ok(plan)
 }
@@ -404,6 +444,12 @@ pub(crate) async fn write_outcome(
     };
     let standing = match outcome {
         ReconcileOutcome::UpToDate => Some(ReconcileState::AsRecorded),
+        ReconcileOutcome::Drifted(counts) => Some(ReconcileState::Drifted {
+            message: (how.describe)(ReconcileMessage::Drifted(record, *counts)),
+        }),
+        ReconcileOutcome::OutsideWindow(outside) => Some(ReconcileState::Waiting {
+            message: shorten_message((how.describe)(ReconcileMessage::OutsideWindow(outside))),
+        }),
         ReconcileOutcome::Elsewhere(message) => Some(ReconcileState::ManagedElsewhere {
             message: message.clone(),
         }),

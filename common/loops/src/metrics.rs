@@ -1,20 +1,27 @@
 //! The metrics of a loop, and whether it is ready.
 
+mod installations;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use addons_operation::health::DriftCounts;
 use addons_telemetry::metrics::{self, WatchFailures};
 use common::api::conditions::{
-    COMPATIBLE, CONTESTED, CORE_SET_UNKNOWN, DELETION_BLOCKED, MANAGED_ELSEWHERE,
-    NEEDS_CONFIRMATION, STALLED, UNLISTED, find_raised,
+    COMPATIBLE, CONTESTED, CORE_SET_UNKNOWN, DELETION_BLOCKED, DRIFTED, MANAGED_ELSEWHERE,
+    NEEDS_CONFIRMATION, STALLED, UNLISTED, WAITING, find_raised,
 };
 use common::api::installation::{AddonInstallation, InstallationPhase};
+use common::api::names::InstallationName;
+use installations::InstallationSeries;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use crate::installation::ReconcileOutcome;
 
 /// Buckets in seconds: an installation that is up to date takes milliseconds, a rollout minutes.
 const BUCKETS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 30.0, 120.0, 300.0];
@@ -31,7 +38,7 @@ const RESOURCES: [&str; 6] = [
     "secrets",
 ];
 /// The outcomes of reconciling an installation.
-const OUTCOMES: [&str; 4] = ["busy", "changed", "failed", "up-to-date"];
+const OUTCOMES: [&str; 5] = ["busy", "changed", "failed", "up-to-date", "waiting"];
 /// The phase of an installation that was not reconciled yet.
 const NO_PHASE: InstallationPhase = InstallationPhase::Pending;
 /// The phases of installations.
@@ -43,16 +50,18 @@ const PHASES: [InstallationPhase; 6] = [
     InstallationPhase::Failed,
     InstallationPhase::Uninstalling,
 ];
-/// The conditions that tell people about a problem, if they are `True`. Instead of `Compatible`, which is `False` then, it is
-/// [`INCOMPATIBLE`].
-const PROBLEMS: [&str; 7] = [
+/// The conditions that tell people about a problem, or that something waits, if they are `True`. Instead of `Compatible`, which is
+/// `False` then, it is [`INCOMPATIBLE`].
+const PROBLEMS: [&str; 9] = [
     CONTESTED,
     CORE_SET_UNKNOWN,
     DELETION_BLOCKED,
+    DRIFTED,
     MANAGED_ELSEWHERE,
     NEEDS_CONFIRMATION,
     STALLED,
     UNLISTED,
+    WAITING,
 ];
 const INCOMPATIBLE: &str = "Incompatible";
 
@@ -72,6 +81,8 @@ pub struct LoopMetrics {
     installations: Family<PhaseLabels, Gauge>,
     /// Those with a problem.
     conditions: Family<ConditionLabels, Gauge>,
+    /// Each of them.
+    series: InstallationSeries,
     is_ready: AtomicBool,
 }
 
@@ -119,6 +130,34 @@ pub(crate) struct CountedState {
     phase: Option<InstallationPhase>,
     is_core: bool,
     problems: Vec<&'static str>,
+    addon: String,
+    /// The installed version; empty if none is installed, or if it has only an id.
+    version: String,
+    /// Whether it fits its cluster and is listed.
+    fit: VersionFit,
+    /// When it was installed, in seconds since the epoch.
+    installed_at: Option<i64>,
+    /// What the last check found that the record does not say.
+    pub(crate) found: FoundState,
+}
+
+/// Whether an installed version fits its cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum VersionFit {
+    #[default]
+    Fits,
+    Misfit,
+    /// Its catalogue no longer lists it, so its constraints are not known.
+    Unlisted,
+}
+
+/// What a check of an installation found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FoundState {
+    /// The objects that are not restored.
+    drift: DriftCounts,
+    /// When the maintenance window opens in which the due change begins, in seconds since the epoch.
+    window: Option<i64>,
 }
 
 impl CountedState {
@@ -129,13 +168,43 @@ impl CountedState {
         let is_raised = |problem: &&str| find_raised(conditions, problem).is_some();
         let mut problems: Vec<_> = PROBLEMS.into_iter().filter(is_raised).collect();
         let mut all = conditions.iter();
+        let mut fit = VersionFit::Fits;
         if all.any(|one| one.r#type == COMPATIBLE && one.status == "False") {
             problems.push(INCOMPATIBLE);
+            fit = VersionFit::Misfit;
+        } else if problems.contains(&UNLISTED) {
+            fit = VersionFit::Unlisted;
         }
+        let installed = record.installed();
+        let at = installed.and_then(|installed| installed.at.as_ref());
         Self {
             phase: status.and_then(|status| status.phase),
             is_core: record.spec.core_addon,
             problems,
+            addon: record.spec.addon_ref.name.clone(),
+            version: installed.map_or_else(String::new, |installed| installed.version.clone()),
+            fit,
+            installed_at: at.map(|at| at.0.as_second()),
+            found: FoundState::default(),
+        }
+    }
+
+    /// Remembers what a check found. An outcome that says nothing about it keeps what was found before.
+    pub(crate) fn set_outcome(&mut self, outcome: &ReconcileOutcome) {
+        match outcome {
+            ReconcileOutcome::Drifted(drift) => {
+                self.found = FoundState {
+                    drift: *drift,
+                    window: None,
+                }
+            }
+            ReconcileOutcome::OutsideWindow(outside) => {
+                self.found.window = outside.window.next.map(|next| next.as_second());
+            }
+            ReconcileOutcome::UpToDate | ReconcileOutcome::Executed(..) => {
+                self.found = FoundState::default();
+            }
+            _ => {}
         }
     }
 
@@ -176,9 +245,11 @@ impl Default for LoopMetrics {
         );
         registry.register(
             "conditions",
-            "Installations with a problem, by the condition that says so",
+            "Installations with a problem or a change that waits, by the condition that says so",
             conditions.clone(),
         );
+        let series = InstallationSeries::default();
+        registry.register_collector(Box::new(series.clone()));
         let metrics = Self {
             watch_failures: WatchFailures::register(&mut registry, RESOURCES),
             registry,
@@ -187,6 +258,7 @@ impl Default for LoopMetrics {
             leader,
             installations,
             conditions,
+            series,
             is_ready: AtomicBool::new(false),
         };
         metrics.count_installations(std::iter::empty());
@@ -206,7 +278,12 @@ impl LoopMetrics {
     }
 
     /// Counts the installations that this process reconciles.
-    pub(crate) fn count_installations<'a>(&self, all: impl Iterator<Item = &'a CountedState>) {
+    pub(crate) fn count_installations<'a>(
+        &self,
+        all: impl Iterator<Item = (&'a InstallationName, &'a CountedState)>,
+    ) {
+        let all: Vec<_> = all.collect();
+        self.series.update(&all);
         let mut phases: BTreeMap<(String, bool), i64> = BTreeMap::new();
         let mut problems: BTreeMap<(&'static str, bool), i64> = BTreeMap::new();
         for is_core in [true, false] {
@@ -217,7 +294,7 @@ impl LoopMetrics {
                 problems.insert((problem, is_core), 0);
             }
         }
-        for one in all {
+        for (_, one) in all {
             let phase = format!("{:?}", one.phase.unwrap_or(NO_PHASE));
             *phases.entry((phase, one.is_core)).or_default() += 1;
             for problem in &one.problems {
@@ -262,6 +339,7 @@ mod tests {
                 ..AddonInstallationSpec::default()
             };
             let mut record = AddonInstallation::new("web", spec);
+            record.spec.addon_ref.name = "web".to_owned();
             record.status = Some(AddonInstallationStatus {
                 phase,
                 conditions: serde_json::from_value(conditions).unwrap(),
@@ -279,12 +357,21 @@ mod tests {
         ]);
         let well = json!([condition("Stalled", "False"), condition("Ready", "True")]);
         let metrics = LoopMetrics::default();
-        let all = [
+        let drift = DriftCounts {
+            edited: 2,
+            missing: 1,
+        };
+        let mut all = [
             record(true, Some(InstallationPhase::Failed), stalled),
             record(false, Some(InstallationPhase::Ready), well),
             record(false, None, json!([])),
         ];
-        metrics.count_installations(all.iter());
+        all[1].set_outcome(&ReconcileOutcome::Drifted(drift));
+        let names = ["a", "b", "c"].map(|name| InstallationName {
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        });
+        metrics.count_installations(names.iter().zip(all.iter()));
         let text = metrics.encode_text().unwrap();
         for line in [
             "addons_reconciler_installations{phase=\"Failed\",core=\"true\"} 1\n",
@@ -295,6 +382,10 @@ mod tests {
             "addons_reconciler_conditions{condition=\"Stalled\",core=\"false\"} 0\n",
             "addons_reconciler_reconciles_total{outcome=\"failed\",core=\"true\"} 0\n",
             "addons_reconciler_watch_failures_total{resource=\"leases\"} 0\n",
+            "addons_reconciler_installation_info{namespace=\"shop\",name=\"a\",addon=\"web\",version=\"\",fit=\"false\",core=\"true\"} 1\n",
+            "addons_reconciler_installation_info{namespace=\"shop\",name=\"b\",addon=\"web\",version=\"\",fit=\"true\",core=\"false\"} 1\n",
+            "addons_reconciler_installation_drifted_objects{namespace=\"shop\",name=\"b\",differs=\"edited\"} 2\n",
+            "addons_reconciler_installation_drifted_objects{namespace=\"shop\",name=\"b\",differs=\"missing\"} 1\n",
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }

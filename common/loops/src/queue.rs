@@ -42,7 +42,10 @@ impl QueueEntry {
 
 /// Returns the cause that counts of one that came first and one that came later.
 fn leading_cause(first: ReconcileCause, later: ReconcileCause) -> ReconcileCause {
-    let is_idle = matches!(first, ReconcileCause::Interval | ReconcileCause::Retry);
+    let is_idle = matches!(
+        first,
+        ReconcileCause::Interval | ReconcileCause::Retry | ReconcileCause::Window
+    );
     if is_idle || later.is_urgent() && !first.is_urgent() {
         later
     } else {
@@ -57,6 +60,8 @@ pub(crate) enum ReconcileEnd {
     Badly,
     /// Another client is at work, or a newer state is wanted.
     Busy,
+    /// What is due begins when a maintenance window opens, after this long.
+    Waits(Duration),
     /// Another manager keeps setting its fields back: it is left alone for this long.
     Contested(Duration),
 }
@@ -175,6 +180,11 @@ impl Queue {
                     entry.failures = 0;
                     interval
                 }
+                ReconcileEnd::Waits(opens) => {
+                    entry.failures = 0;
+                    entry.cause = ReconcileCause::Window;
+                    opens.min(interval)
+                }
                 ReconcileEnd::Busy => {
                     entry.cause = ReconcileCause::Retry;
                     BUSY
@@ -191,7 +201,7 @@ impl Queue {
                 }
             };
         if let Some((asked, cause)) = entry.asked.take()
-            && matches!(ended, ReconcileEnd::Well | ReconcileEnd::Busy)
+            && !matches!(ended, ReconcileEnd::Badly | ReconcileEnd::Contested(_))
         {
             entry.due = entry.due.min(asked);
             entry.cause = leading_cause(entry.take_cause(), cause);

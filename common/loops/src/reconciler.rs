@@ -235,6 +235,7 @@ impl Reconciler<'_> {
             Ok(ReconcileOutcome::Executed(..)) | Err(_) => "failed",
             Ok(ReconcileOutcome::Failed(error)) if is_busy(error) => "busy",
             Ok(ReconcileOutcome::Failed(_) | ReconcileOutcome::Lost(_)) => "failed",
+            Ok(ReconcileOutcome::OutsideWindow(_)) => "waiting",
             Ok(_) => "up-to-date",
         };
         let record = done.record.as_ref();

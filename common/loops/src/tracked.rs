@@ -28,8 +28,12 @@ pub(crate) struct TrackedInstallation {
     is_guarded: bool,
     /// Whether it was released, so that a held deletion goes on.
     is_released: bool,
-    /// The recorded objects by uid; empty if edits are not repaired.
+    /// The recorded objects by uid; empty if the installation is suspended.
     objects: BTreeMap<String, InventoryObject>,
+    /// Whether edits are repaired. Otherwise they are only counted.
+    is_repaired: bool,
+    /// The uids of objects whose drift was seen and is only counted: what else happens to them is no news.
+    drifted: BTreeSet<String>,
     /// The groups and kinds of these objects.
     pub(crate) kinds: BTreeSet<(String, String)>,
     /// Changes of objects that were seen while it was reconciled, by uid, with the kinds of the objects.
@@ -51,9 +55,7 @@ impl TrackedInstallation {
     /// Returns what is remembered of a record as it was last read or written.
     pub(crate) fn from_record(record: &AddonInstallation) -> Self {
         let name = name_of(record);
-        let is_ensured =
-            record.spec.effective_reconcile() == ReconcilePolicy::Ensure && !record.spec.suspend;
-        let status = record.status.as_ref().filter(|_| is_ensured);
+        let status = record.status.as_ref().filter(|_| !record.spec.suspend);
         let inventory = Inventory::from_status(status).objects;
         Self {
             owner: owner_hash(&name.namespace, &name.name),
@@ -68,6 +70,8 @@ impl TrackedInstallation {
                 .values()
                 .map(|item| (item.object.uid.clone(), item.object.clone()))
                 .collect(),
+            is_repaired: record.spec.effective_reconcile() == ReconcilePolicy::Ensure,
+            drifted: BTreeSet::new(),
             kinds: inventory
                 .keys()
                 .map(|key| (key.group.clone(), key.kind.clone()))
@@ -134,14 +138,27 @@ impl TrackedInstallation {
         recorded.is_versioned() && recorded.was_edited(&changed.state())
     }
 
+    /// Takes in a change of an object. Returns whether it has to be checked: it is drift or, where drift is only counted, its drift began or
+    /// ended.
+    pub(crate) fn observe(&mut self, changed: &ChangedObject) -> bool {
+        let is_drift = self.is_drift(changed);
+        match (self.is_repaired, is_drift) {
+            (true, _) => is_drift,
+            (false, true) => self.drifted.insert(changed.uid.clone()),
+            (false, false) => self.drifted.remove(&changed.uid),
+        }
+    }
+
     /// Returns the state after the installation was reconciled, and the drift of an object meanwhile.
     pub(crate) fn after_reconcile(
         self,
         record: &AddonInstallation,
     ) -> (Self, Option<ReconcileCause>) {
         let mut after = Self::from_record(record);
+        after.drifted = self.drifted;
+        after.counted.found = self.counted.found;
         let mut changes = self.object_changes.into_values();
-        let drift = changes.find(|(_, changed)| after.is_drift(changed));
+        let drift = changes.find(|(_, changed)| after.observe(changed));
         let drift = drift.map(|(kind, changed)| drift_cause(kind, changed));
         // Changes of the record that a watch saw meanwhile are scheduled already, and may be newer than what was read before.
         after.generation = after.generation.max(self.generation);
@@ -243,8 +260,28 @@ mod tests {
             let changed = changed(uid, generation, version, is_gone);
             assert_eq!(tracked.is_drift(&changed), is_drift, "{changed:?}");
         }
-        let once = TrackedInstallation::from_record(&record(ReconcilePolicy::Once));
-        assert!(!once.is_drift(&changed("d", None, "1", true)) && once.kinds.is_empty());
+        let mut suspended = record(ReconcilePolicy::Ensure);
+        suspended.spec.suspend = true;
+        let suspended = TrackedInstallation::from_record(&suspended);
+        assert!(!suspended.is_drift(&changed("d", None, "1", true)) && suspended.kinds.is_empty());
+    }
+
+    #[test]
+    fn drift_that_is_only_counted_is_news_when_it_begins_and_ends() {
+        let mut once = TrackedInstallation::from_record(&record(ReconcilePolicy::Once));
+        let mut ensured = TrackedInstallation::from_record(&record(ReconcilePolicy::Ensure));
+        for (uid, generation, version, is_gone, of_once, of_ensured) in [
+            ("d", Some(3), "98", false, false, false),
+            ("d", Some(4), "99", false, true, true),
+            ("d", Some(4), "100", false, false, true),
+            ("d", Some(3), "101", false, true, false),
+            ("c", None, "50", true, true, true),
+            ("other", Some(1), "1", true, false, false),
+        ] {
+            let changed = changed(uid, generation, version, is_gone);
+            assert_eq!(once.observe(&changed), of_once, "{changed:?}");
+            assert_eq!(ensured.observe(&changed), of_ensured, "{changed:?}");
+        }
     }
 
     #[test]

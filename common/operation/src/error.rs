@@ -34,6 +34,7 @@ use crate::execute::interruption::Interrupted;
 use crate::render::jail::JailError;
 use crate::resolve::choose::{ChooseError, meant};
 use crate::text::seconds;
+use crate::windows::OutsideWindow;
 use common::catalogue::content::ContentError;
 use common::catalogue::orphan::MissingOrigin;
 
@@ -275,6 +276,9 @@ pub enum OperationError {
     /// The rollout that is due was already applied, and failed.
     #[error(transparent)]
     RolloutFailed(#[from] RolloutFailed),
+    /// The change would begin outside the maintenance windows of a policy.
+    #[error(transparent)]
+    OutsideWindow(#[from] Box<OutsideWindow>),
     /// The process was killed during former attempts to plan the installation.
     #[error(transparent)]
     Attempt(#[from] AttemptError),

@@ -276,6 +276,52 @@ pub async fn object_health(
     })
 }
 
+/// How many objects of an installation differ from what was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriftCounts {
+    /// Edited objects, and those whose label another client removed.
+    pub edited: usize,
+    /// Objects that were deleted.
+    pub missing: usize,
+}
+
+impl DriftCounts {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// Counts the recorded objects of an installation that were edited or deleted. It reads metadata only, with one LIST for each kind and
+/// namespace. What cannot be read does not count.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn count_drift(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<DriftCounts, EngineError> {
+    let recorded = RecordedObjects::from_record(record);
+    let selections = recorded.keys().map(|(key, _)| LiveSelection {
+        group: key.group.clone(),
+        kind: key.kind.clone(),
+        namespace: key.namespace.clone(),
+        whole: false,
+    });
+    let owner = Some(recorded.owner.as_str());
+    let seen = LiveView::read(cluster, &selections.collect(), recorded.keys(), owner).await?;
+    let mut counts = DriftCounts::default();
+    for object in seen.object_health(&recorded) {
+        if object.edited {
+            counts.edited += 1;
+        } else if object.is_restorable() {
+            counts.missing += 1;
+        }
+    }
+    Ok(counts)
+}
+
 /// The recorded objects of an installation, and how their readiness is judged.
 struct RecordedObjects {
     /// The owner label of the installation.

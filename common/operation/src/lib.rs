@@ -38,6 +38,7 @@ pub mod stage;
 pub mod text;
 pub mod tools;
 pub mod unattended;
+pub mod windows;
 
 pub use addons_plan::choices::Choices;
 pub use context::{Context, ContextSettings, IndexLocation, Offer};

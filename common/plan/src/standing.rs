@@ -19,8 +19,8 @@ use crate::restored::OutdatedRecord;
 use common::age::age;
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::{
-    self, CONTESTED, Condition, DELETION_BLOCKED, LOST_CLUSTER, NEEDS_CONFIRMATION, STALLED,
-    UNLISTED,
+    self, CONTESTED, Condition, DELETION_BLOCKED, DRIFTED, LOST_CLUSTER, NEEDS_CONFIRMATION,
+    STALLED, UNLISTED, WAITING,
 };
 use common::api::installation::{AddonInstallation, InstallationPhase, Installed};
 use common::catalogue::{Catalogue, orphan};
@@ -29,6 +29,9 @@ use common::text::and_more;
 
 use failed::FailedOperation;
 use object::ObjectHealth;
+
+/// The reason of an installation whose spec is not the one last installed.
+const NOT_APPLIED: &str = "its spec was changed and is not applied";
 
 /// How an installation stands: `Degraded: Deployment web 1/2 ready`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +73,8 @@ pub enum StandingState {
     Incompatible,
     /// A change of it needs confirmation by a person.
     NeedsConfirmation,
+    /// A newer version waits for a maintenance window.
+    Waiting,
     /// Another client keeps changing its objects.
     Contested,
     /// No operation can succeed with its current spec.
@@ -206,7 +211,7 @@ fn assess_idle(
     match phase {
         None | Some(InstallationPhase::Pending) => match stalled {
             Some(stalled) => StandingState::Pending.because(stalled),
-            None => pending_standing(record, ""),
+            None => pending_standing(record, raised(WAITING).map_or("", String::as_str)),
         },
         Some(InstallationPhase::Failed) => {
             let why = stalled.or_else(|| failed::describe_failed_operation(status));
@@ -231,12 +236,16 @@ fn assess_idle(
             let noted = || confirm().or_else(contested).or_else(stalled);
             let changed = || {
                 let is_changed = record.is_observed() == Some(false);
-                is_changed
-                    .then(|| pending_standing(record, "its spec was changed and is not applied"))
+                let why = raised(WAITING).map_or(NOT_APPLIED, String::as_str);
+                is_changed.then(|| pending_standing(record, why))
             };
+            let waiting = || raised(WAITING).map(|until| StandingState::Waiting.because(until));
+            let drifted = || raised(DRIFTED).map(|why| StandingState::Ready.because(why));
             lost.or_else(|| noted().map(|(word, why)| word.because(why)))
                 .or_else(changed)
+                .or_else(waiting)
                 .or_else(|| unread_standing(health))
+                .or_else(drifted)
                 .unwrap_or_else(|| StandingState::Ready.into())
         }
     }
@@ -311,7 +320,10 @@ impl Standing {
     /// Whether the installation needs no attention.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        matches!(self.state, StandingState::Ready | StandingState::Suspended)
+        matches!(
+            self.state,
+            StandingState::Ready | StandingState::Suspended | StandingState::Waiting
+        )
     }
 
     /// Adds how to continue the operation.

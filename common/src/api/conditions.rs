@@ -1,5 +1,5 @@
 //! Conditions of our objects, as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted, Unlisted, NeedsConfirmation,
-//! Contested and ManagedElsewhere. Core installations also have CoreSetUnknown and DeletionBlocked; catalogues have Duplicate and
+//! Waiting, Contested and ManagedElsewhere. Core installations also have CoreSetUnknown and DeletionBlocked; catalogues have Duplicate and
 //! Synced.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -20,11 +20,15 @@ pub const COMPATIBLE: &str = "Compatible";
 pub const UNLISTED: &str = "Unlisted";
 /// A protection refuses what is due, and a person has to confirm it.
 pub const NEEDS_CONFIRMATION: &str = "NeedsConfirmation";
+/// What is due begins when a maintenance window opens.
+pub const WAITING: &str = "Waiting";
+/// The reason of [`WAITING`], and of a change that is refused because no window is open.
+pub const OUTSIDE_WINDOW: &str = "OutsideWindow";
 /// Another field manager keeps changing a field that we set.
 pub const CONTESTED: &str = "Contested";
 /// Only a command that a person runs can read the source of the installation.
 pub const MANAGED_ELSEWHERE: &str = "ManagedElsewhere";
-/// Live objects differ from what was applied.
+/// Live objects were edited or deleted, and are not restored because of `reconcile: Once`.
 pub const DRIFTED: &str = "Drifted";
 /// On a core installation: the core set of its cluster is unknown, so nothing in the set changes.
 pub const CORE_SET_UNKNOWN: &str = "CoreSetUnknown";

@@ -237,7 +237,7 @@ pub struct AddonInstallationStatus {
     /// The state of the installation in one word, for `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<InstallationPhase>,
-    /// Ready, Progressing, Stalled, Compatible, Unlisted, Drifted, NeedsConfirmation, Contested, ManagedElsewhere; on core
+    /// Ready, Progressing, Stalled, Compatible, Unlisted, Drifted, NeedsConfirmation, Waiting, Contested, ManagedElsewhere; on core
     /// installations also CoreSetUnknown and DeletionBlocked.
     #[serde(default)]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["type".into()]))]

@@ -1,4 +1,4 @@
-//! `AddonPolicy`: restricts what users of a cluster may install (semantics 19).
+//! `AddonPolicy`: restricts what users of a cluster may install, and when changes begin (semantics 19).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::Support;
 
-/// What may be installed, from where and by whom.
+/// What may be installed, from where, by whom and when.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "kubectl-addons.dev",
@@ -17,7 +17,7 @@ use super::catalogue::Support;
     plural = "addonpolicies",
     shortname = "apol",
     category = "addons",
-    doc = "What may be installed, from where and by whom. An installation has to comply with every policy that selects its namespace. Core add-ons are exempt.",
+    doc = "What may be installed, from where, by whom and when. An installation has to comply with every policy that selects its namespace. Core add-ons are exempt.",
     derive = "PartialEq",
     printcolumn(name = "Action", type_ = "string", json_path = ".spec.action"),
     printcolumn(
@@ -28,8 +28,8 @@ use super::catalogue::Support;
     validation = kube::core::Rule::new("has(self.spec)").message("spec is required")
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = kube::core::Rule::new("has(self.allowed) || has(self.installers)")
-    .message("a policy needs allowed or installers: without them it restricts nothing"))]
+#[x_kube(validation = kube::core::Rule::new("has(self.allowed) || has(self.installers) || has(self.maintenance)")
+    .message("a policy needs allowed, installers or maintenance: without them it restricts nothing"))]
 pub struct AddonPolicySpec {
     /// What happens to an installation that does not comply.
     pub action: PolicyAction,
@@ -43,7 +43,99 @@ pub struct AddonPolicySpec {
     /// Who may create installations, and change the fields that policies judge; everyone with the RBAC permission if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installers: Option<Installers>,
+    /// When changes of installations may begin; at any time if absent. Core add-ons are not exempt: only their first installation is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<Maintenance>,
 }
+
+/// When changes of installations may begin: a first installation, an upgrade, a rollback, an uninstallation. A change that has begun
+/// runs to its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Maintenance {
+    /// The windows. A change may begin while one of them is open.
+    #[schemars(length(min = 1, max = 16))]
+    pub windows: Vec<MaintenanceWindow>,
+    /// When objects that were edited or deleted are restored.
+    #[serde(default)]
+    pub repairs: RepairTime,
+}
+
+/// When objects that were edited or deleted are restored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RepairTime {
+    /// At any time.
+    #[default]
+    Always,
+    /// While a window is open.
+    InWindow,
+}
+
+/// Times that recur, and how long each of them lasts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new(MINUTE).message("schedule: the minute must be 0-59, *, or lists, ranges or steps of these"))]
+#[x_kube(validation = kube::core::Rule::new(HOUR).message("schedule: the hour must be 0-23, *, or lists, ranges or steps of these"))]
+#[x_kube(validation = kube::core::Rule::new(DAY).message("schedule: the day of the month must be 1-31, *, or lists, ranges or steps of these"))]
+#[x_kube(validation = kube::core::Rule::new(MONTH).message("schedule: the month must be 1-12, JAN-DEC, *, or lists, ranges or steps of these"))]
+#[x_kube(validation = kube::core::Rule::new(WEEKDAY).message("schedule: the day of the week must be 0-6, SUN-SAT, *, or lists, ranges or steps of these"))]
+#[x_kube(validation = kube::core::Rule::new(OPENS).message("schedule: it never opens: none of these months has such a day"))]
+#[x_kube(validation = kube::core::Rule::new("duration(self.duration) >= duration('1m') && duration(self.duration) <= duration('168h')")
+    .message("duration must be between 1m and 168h"))]
+#[x_kube(validation = kube::core::Rule::new("!has(self.timeZone) || timestamp('2026-01-01T00:00:00Z').getHours(self.timeZone) >= 0")
+    .message("timeZone must be a name of the tz database, such as Europe/Berlin"))]
+pub struct MaintenanceWindow {
+    /// When it opens: minute, hour, day of the month, month and day of the week, as in a CronJob, with one space between them. Names are
+    /// in capital letters, and a range may go on at the beginning: FRI-MON.
+    #[schemars(
+        length(max = 128),
+        regex(pattern = r"^[*0-9A-Z,/-]+( [*0-9A-Z,/-]+){4}$")
+    )]
+    pub schedule: String,
+    /// How long it stays open, from 1m to 168h, e.g. 90m, 4h or 1h30m. It lasts as long when the clock changes.
+    #[schemars(
+        length(max = 9),
+        regex(pattern = r"^([0-9]{1,3}h([0-9]{1,4}m)?|[0-9]{1,5}m)$")
+    )]
+    pub duration: String,
+    /// The time zone of the schedule, a name of the tz database; UTC if absent. Of a time that the clock repeats, the first one counts,
+    /// and one that it skips is as much later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(max = 64),
+        regex(pattern = r"^[A-Z][A-Za-z0-9]*([/_+-][A-Za-z0-9]+)*$")
+    )]
+    pub time_zone: Option<String>,
+}
+
+/// Returns the rule that each part of a field of a schedule is a number or a range, or `*`, perhaps with a step.
+macro_rules! each_part {
+    ($field:literal, $number:literal) => {
+        concat!(
+            "self.schedule.split(' ')[",
+            $field,
+            "].split(',').all(it, it.matches('^([*]|",
+            $number,
+            "(-",
+            $number,
+            ")?)(/[1-9][0-9]?)?$'))"
+        )
+    };
+}
+const MINUTE: &str = each_part!("0", "[0-5]?[0-9]");
+const HOUR: &str = each_part!("1", "([01]?[0-9]|2[0-3])");
+const DAY: &str = each_part!("2", "(0?[1-9]|[12][0-9]|3[01])");
+const MONTH: &str = each_part!(
+    "3",
+    "(0?[1-9]|1[0-2]|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)"
+);
+const WEEKDAY: &str = each_part!("4", "(0?[0-6]|SUN|MON|TUE|WED|THU|FRI|SAT)");
+/// The rule that one of the months has one of the days.
+const OPENS: &str = concat!(
+    "!self.schedule.matches('^[^ ]+ [^ ]+ (3[01](,3[01])*|30-31) (0?2|FEB)(,(0?2|FEB))* [*]')",
+    " && !self.schedule.matches('^[^ ]+ [^ ]+ 31(,31)* ",
+    "(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))* [*]')",
+);
 
 /// What happens to an installation that does not comply.
 #[derive(

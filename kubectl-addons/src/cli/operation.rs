@@ -104,6 +104,9 @@ pub struct ReconcileArgs {
     /// How long each installation may take, e.g. 90s, 5m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = crate::cli::duration)]
     pub timeout: Duration,
+    /// Also begin changes outside the maintenance windows of AddonPolicies
+    #[arg(long, conflicts_with = "watch")]
+    pub outside_window: bool,
     /// Keep running until interrupted; of several such processes, only one leads
     #[arg(long, conflicts_with = "names")]
     pub watch: bool,
@@ -398,6 +401,9 @@ pub struct RunArgs {
     /// Do not ask
     #[arg(short = 'y', long)]
     pub yes: bool,
+    /// Also begin outside the maintenance windows of AddonPolicies
+    #[arg(long)]
+    pub outside_window: bool,
     /// Wait until everything is ready (default); --wait=false returns after the last write
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub wait: bool,

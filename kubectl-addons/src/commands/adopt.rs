@@ -53,7 +53,7 @@ pub async fn run(session: &Session, args: &AdoptArgs) -> Result<Exit> {
 /// Rebuilds the records of installations whose record is older than the cluster.
 async fn execute_rebuild(session: &Session, plan: Plan, args: &AdoptArgs) -> Result<Exit> {
     if args.dry_run {
-        return change::preview(session, &plan);
+        return change::preview(session, &plan).await;
     }
     change::execute(session, plan, &args.run, false).await
 }
@@ -189,7 +189,7 @@ async fn give_back(session: &Session, args: &AdoptArgs) -> Result<Exit> {
     };
     let plan = plan_uninstall(&resolver, &removal).await?;
     if args.dry_run {
-        return change::preview(session, &plan);
+        return change::preview(session, &plan).await;
     }
     change::execute(session, plan, &args.run, false).await
 }

@@ -140,10 +140,12 @@ async fn run_pass(
     if !run.yes && args.change.dry_run == DryRunMode::None {
         if !plan.is_empty() {
             change::propose(session, &plan).await?;
+            change::report_closed_window(session, &plan).await?;
         }
         if uninstalls {
             let removal = removed::plan_removal(&resolver, &removed, args).await?;
             change::propose(session, &removal).await?;
+            change::report_closed_window(session, &removal).await?;
         }
         output::note("Must specify --yes to update");
         return Ok(worst);

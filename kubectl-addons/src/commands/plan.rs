@@ -130,6 +130,7 @@ pub(crate) async fn make_plan(session: &Session, args: &PlanArgs) -> Result<Made
     change::report_up_to_date(session, &plan).await?;
     plan.check_breakages()?;
     plan.check_migrations()?;
+    change::report_closed_window(session, &plan).await?;
     let mut text = words::describe_preparation(&plan);
     let is_drawn = matches!(args.output, PlanOutput::Draw(_));
     let exit = if is_drawn {

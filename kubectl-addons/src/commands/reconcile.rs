@@ -37,6 +37,7 @@ pub async fn run(session: &Session, args: &ReconcileArgs) -> Result<Exit> {
         },
         repair: !args.names.is_empty(),
         only_due: false,
+        outside_window: args.outside_window,
         describe: words::describe_message,
         events: args.watch,
         adds_finalizer: args.watch,

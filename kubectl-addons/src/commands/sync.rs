@@ -140,6 +140,9 @@ async fn carry_out(
     if let Some(removal) = &removal {
         change::propose(session, removal).await?;
     }
+    for plan in [Some(&plan), removal.as_ref()].into_iter().flatten() {
+        change::accept_closed_window(session, plan, &change.run).await?;
+    }
     let nothing = plan.is_empty() && removal.is_none();
     if !nothing && !change.run.yes {
         prompt::confirm("Continue? [y/N] ")?;

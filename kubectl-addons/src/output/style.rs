@@ -97,7 +97,7 @@ const MAX_MARK_INDENT: usize = 2;
 const COLUMN_GAP: &str = "   ";
 
 /// The states of installations.
-const STATES: [StandingState; 17] = [
+const STATES: [StandingState; 18] = [
     StandingState::Ready,
     StandingState::Suspended,
     StandingState::Degraded,
@@ -111,6 +111,7 @@ const STATES: [StandingState; 17] = [
     StandingState::Unlisted,
     StandingState::Incompatible,
     StandingState::NeedsConfirmation,
+    StandingState::Waiting,
     StandingState::Contested,
     StandingState::Stalled,
     StandingState::RecordOlderThanCluster,
@@ -122,6 +123,7 @@ const fn state_role(state: StandingState) -> Role {
     match state {
         S::Ready => Role::Good,
         S::Suspended
+        | S::Waiting
         | S::Unknown
         | S::Progressing
         | S::Pending

@@ -42,6 +42,7 @@ use super::typed;
 
 pub use line::{command, fix_line, indent_lines, look_line};
 pub use object::object_hints;
+pub use plan::begin_now_command;
 pub use set::repair_command;
 pub use source::unread_catalogue_hints;
 
@@ -108,6 +109,7 @@ fn operation_hints(error: &OperationError) -> Vec<String> {
         OperationError::RolloutFailed(failed) => {
             fix_line(&command("upgrade", &failed.installation))
         }
+        OperationError::OutsideWindow(outside) => plan::window_hints(outside),
         OperationError::Attempt(
             AttemptError::Killed { installation, .. } | AttemptError::Slow { installation, .. },
         ) => fix_line(&command("upgrade", installation)),

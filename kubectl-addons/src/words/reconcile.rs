@@ -3,7 +3,9 @@
 use addons_engine::Report;
 use addons_engine::changes::WatchFailure;
 use addons_loops::{ReconcileCause, ReconcileMessage, ReconcileOutcome};
+use addons_operation::health::DriftCounts;
 use addons_operation::text::shell_word;
+use addons_operation::windows::OutsideWindow;
 use addons_operation::{OperationError, Plan, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
@@ -17,6 +19,11 @@ pub fn describe_message(message: ReconcileMessage<'_>) -> String {
         ReconcileMessage::Failed(name, error) => describe_condition(name, error),
         ReconcileMessage::Elsewhere(record, error) => describe_elsewhere(record, error),
         ReconcileMessage::Executed(plan, report) => event_note(plan, report),
+        ReconcileMessage::OutsideWindow(outside) => describe_outside_window(outside),
+        ReconcileMessage::Drifted(record, counts) => {
+            let restore = hint::restore_command(record);
+            format!("{}; to restore them: {restore}", describe_drift(counts))
+        }
         ReconcileMessage::Cause(cause) => format!("cause: {}", describe_cause(cause)),
         ReconcileMessage::WaitsForRelease(name) => core::describe_waiting_release(name),
     }
@@ -35,6 +42,25 @@ fn describe_condition(name: &InstallationName, error: &OperationError) -> String
         ways.collect::<String>()
     );
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Says until when a change waits, and how it begins before. The time comes first, because lists show only the beginning.
+fn describe_outside_window(outside: &OutsideWindow) -> String {
+    let begin = hint::begin_now_command(&outside.installation);
+    format!(
+        "{}: {}; to begin now: {begin}",
+        outside.window, outside.change
+    )
+}
+
+/// Formats `2 objects edited, 1 missing`.
+pub fn describe_drift(counts: DriftCounts) -> String {
+    let objects = |count: usize| if count == 1 { "object" } else { "objects" };
+    match (counts.edited, counts.missing) {
+        (edited, 0) => format!("{edited} {} edited", objects(edited)),
+        (0, missing) => format!("{missing} {} missing", objects(missing)),
+        (edited, missing) => format!("{edited} {} edited, {missing} missing", objects(edited)),
+    }
 }
 
 /// Completes a line of advice that has only flags with the upgrade command.
@@ -75,6 +101,7 @@ pub fn describe_cause(cause: &ReconcileCause) -> String {
         ReconcileCause::Start { .. } => "the reconciler began to lead".to_owned(),
         ReconcileCause::Interval => "the interval has passed".to_owned(),
         ReconcileCause::Retry => "it is tried again".to_owned(),
+        ReconcileCause::Window => "it waited for a maintenance window".to_owned(),
         ReconcileCause::Record { writer: None } => "its record changed".to_owned(),
         ReconcileCause::Record {
             writer: Some(writer),
@@ -141,6 +168,13 @@ pub fn describe_news(name: &InstallationName, of: &ReconcileOutcome) -> Option<S
 pub fn describe_outcome(name: &InstallationName, outcome: &ReconcileOutcome) -> String {
     match outcome {
         ReconcileOutcome::UpToDate => format!("{name}  up to date"),
+        ReconcileOutcome::Drifted(counts) => format!(
+            "{name}  up to date, but {}: not restored because of reconcile: Once",
+            describe_drift(*counts)
+        ),
+        ReconcileOutcome::OutsideWindow(outside) => {
+            format!("{name}  waits {}", describe_outside_window(outside))
+        }
         ReconcileOutcome::Suspended => format!("{name}  suspended"),
         ReconcileOutcome::OfDirectory => {
             format!("{name}  comes from a directory, and is left alone")

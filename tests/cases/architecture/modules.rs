@@ -14,6 +14,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("nearest", &[]),
     ("text", &[]),
     ("right", &[]),
+    ("schedule", &[]),
     ("entrance", &[]),
     ("foreign", &[]),
     ("expression", &[]),

@@ -19,7 +19,58 @@ async fn what_makes_no_sense_is_not_a_policy() -> Result<()> {
         |field: &str, values: Value| json!({"action": "Enforce", "allowed": {field: values}});
     let hosts = |value: &str| allowed("sourceHosts", json!([value]));
     let registries = |value: &str| allowed("imageRegistries", json!([value]));
+    let window = |schedule: &str, duration: &str, zone: Option<&str>| {
+        let mut window = json!({"schedule": schedule, "duration": duration});
+        if let Some(zone) = zone {
+            window["timeZone"] = json!(zone);
+        }
+        json!({"action": "Enforce", "maintenance": {"windows": [window]}})
+    };
+    let night = |schedule: &str| window(schedule, "4h", None);
     for (spec, refusal) in [
+        (night("0 2 * * 6"), None),
+        (night("*/15 22-4/2 1,15,31 JAN-MAR,11 MON-FRI"), None),
+        (night("0 0 31 2 MON"), None),
+        (night("0 0 29 2 *"), None),
+        (night("0 2 * *"), Some("should match")),
+        (night("0 2 * * SAT "), Some("should match")),
+        (night("60 2 * * *"), Some("the minute must be 0-59")),
+        (night("0 24 * * *"), Some("the hour must be 0-23")),
+        (
+            night("0 0 0 * *"),
+            Some("the day of the month must be 1-31"),
+        ),
+        (night("0 0 1 SEX *"), Some("the month must be 1-12")),
+        (night("0 0 * * 7"), Some("the day of the week must be 0-6")),
+        (night("*/0 * * * *"), Some("the minute must be 0-59")),
+        (night("0 0 30,31 2 *"), Some("it never opens")),
+        (night("0 0 31 4,JUN *"), Some("it never opens")),
+        (window("0 2 * * 6", "90m", Some("Europe/Berlin")), None),
+        (
+            window("0 2 * * 6", "1h30m", Some("America/Argentina/Buenos_Aires")),
+            None,
+        ),
+        (
+            window("0 2 * * 6", "4h", Some("Europe/Atlantis")),
+            Some("timeZone must be a name of the tz database"),
+        ),
+        (
+            window("0 2 * * 6", "4h", Some("+02:00")),
+            Some("should match"),
+        ),
+        (window("0 2 * * 6", "1d", None), Some("should match")),
+        (
+            window("0 2 * * 6", "0h", None),
+            Some("duration must be between"),
+        ),
+        (
+            window("0 2 * * 6", "169h", None),
+            Some("duration must be between"),
+        ),
+        (
+            json!({"action": "Enforce", "maintenance": {"windows": []}}),
+            Some("should have at least 1 items"),
+        ),
         (hosts("git.example.com"), None),
         (hosts("*.example.com:8443"), None),
         (hosts("localhost:5000"), None),
@@ -54,7 +105,7 @@ async fn what_makes_no_sense_is_not_a_policy() -> Result<()> {
         ),
         (
             json!({"action": "Enforce"}),
-            Some("a policy needs allowed or installers"),
+            Some("a policy needs allowed, installers or maintenance"),
         ),
         (
             json!({"action": "Enforce", "allowed": {}}),

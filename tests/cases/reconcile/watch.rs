@@ -144,6 +144,57 @@ fn has_logged(stage: &Stage, log: &str) -> Result<()> {
     Ok(())
 }
 
+/// What was edited or deleted of a record that asks for no repair is counted, and left as it is.
+#[tokio::test]
+async fn drift_that_is_not_repaired_is_told() -> Result<()> {
+    let stage = super::stage("drifted").await?;
+    let set = config_map("one", "1") + &config_map("two", "1");
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &set)])?;
+    let install = format!("install set --channel {index} --yes");
+    stage.run(&install).await?.done()?;
+    let address = std::net::TcpListener::bind("127.0.0.1:0")?
+        .local_addr()?
+        .to_string();
+    let process = Running::reconcile(&stage, &["--health-bind", &address])?;
+    process.says("leads").await?;
+    let says = async |words: &str| {
+        until(words, async || {
+            let record = stage.record("set").await?;
+            let conditions = record["status"]["conditions"].as_array().cloned();
+            let mut all = conditions.into_iter().flatten();
+            let drifted = all.find(|one| one["type"] == "Drifted").unwrap_or_default();
+            let said = format!("{} {}", drifted["status"], drifted["message"]);
+            Ok(said.contains(words).then_some(()).ok_or(said))
+        })
+        .await
+    };
+    // No change comes before the watch that sees it.
+    sleep(Duration::from_secs(3)).await;
+    let edit = json!({"data": {"key": "by hand"}});
+    stage.patch("configmap", "one", &edit).await?;
+    says("1 object edited; to restore them: kubectl addons upgrade set").await?;
+    stage.delete("configmap", "two").await?;
+    says("1 object edited, 1 missing").await?;
+    is(&stage, "one", "by hand").await?;
+    let metrics = reqwest::get(format!("http://{address}/metrics")).await?;
+    let metrics = metrics.text().await?;
+    let named = format!("namespace=\"{}\",name=\"set\"", stage.namespace);
+    for line in [
+        format!("installation_drifted_objects{{{named},differs=\"edited\"}} 1\n"),
+        format!("installation_info{{{named},addon=\"set\",version=\"1.0.0\",fit=\"true\""),
+        "addons_reconciler_conditions{condition=\"Drifted\",core=\"false\"} 1\n".to_owned(),
+    ] {
+        ensure!(metrics.contains(&line), "{line}: {metrics}");
+    }
+    // What is counted once costs nothing more: the status of an edited object is no news.
+    let note = json!({"metadata": {"annotations": {"example.test/note": "1"}}});
+    stage.patch("configmap", "one", &note).await?;
+    super::is_idle_but_for_watches(&stage, Duration::from_secs(5)).await?;
+
+    stage.run("upgrade set --repair --yes").await?.done()?;
+    says("\"False\"").await
+}
+
 /// Nothing is written where nothing changed, but the Lease.
 #[tokio::test]
 async fn an_idle_loop_writes_nothing_but_its_lease() -> Result<()> {

@@ -7,6 +7,7 @@ use addons_plan::continuation::Continuation;
 use addons_plan::found::list_open_releases;
 use addons_plan::standing::object::ObjectHealth;
 use addons_plan::standing::{self, Health, Standing, StandingState, assess_standing};
+use common::api::conditions::{DRIFTED, find_raised};
 use common::api::installation::core_guard::is_released;
 use common::api::installation::{self, AddonInstallation, ClusterIdentity};
 use common::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
@@ -132,6 +133,13 @@ impl RecordCheck<'_> {
             });
         }
         match standing.state {
+            StandingState::Ready if find_raised(&status.conditions, DRIFTED).is_some() => {
+                found.push(DoctorProblem::Unwell {
+                    installation: installation.clone(),
+                    next: Some(Continuation::for_restore(record)),
+                    standing,
+                });
+            }
             StandingState::Ready
             | StandingState::Suspended
             | StandingState::Progressing

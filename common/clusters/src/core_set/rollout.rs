@@ -67,8 +67,18 @@ pub enum CoreSetStanding {
     Unknown,
     /// Something has to be changed.
     Due,
+    /// The same, and the maintenance windows of the cluster are closed until this time; `None` if they never open.
+    OutsideWindow(Option<Timestamp>),
     /// Its records match its core set. If all of them are ready, the time since when they are.
     Followed(Option<Timestamp>),
+}
+
+impl CoreSetStanding {
+    /// Returns whether something has to be changed, now or in a maintenance window.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        matches!(self, Self::Due | Self::OutsideWindow(_))
+    }
 }
 
 /// The reason why the next wave waits.
@@ -82,6 +92,13 @@ pub enum RolloutGate {
         namespace: String,
         /// The remaining time.
         left: Duration,
+    },
+    /// The other clusters are done, and the maintenance windows of this one are closed.
+    OutsideWindow {
+        /// The namespace of the cluster.
+        namespace: String,
+        /// When they open; `None` if they never do.
+        opens: Option<Timestamp>,
     },
 }
 
@@ -118,11 +135,30 @@ impl RolloutProgress {
             let standing = clusters.get(one);
             matches!(
                 standing,
-                Some(CoreSetStanding::Due | CoreSetStanding::Unknown)
+                Some(
+                    CoreSetStanding::Due
+                        | CoreSetStanding::OutsideWindow(_)
+                        | CoreSetStanding::Unknown
+                )
             )
         });
         let gate = next.begin(clusters, waves, now);
+        let gate = gate.or_else(|| next.find_closed(clusters));
         (next, gate)
+    }
+
+    /// Returns the waiting cluster whose maintenance windows open first.
+    fn find_closed(&self, clusters: &BTreeMap<String, CoreSetStanding>) -> Option<RolloutGate> {
+        let waiting = self.waiting.iter();
+        let closed = waiting.filter_map(|one| match clusters.get(one) {
+            Some(CoreSetStanding::OutsideWindow(opens)) => Some((*opens, one)),
+            _ => None,
+        });
+        let first = closed.min_by_key(|(opens, _)| opens.unwrap_or(Timestamp::MAX));
+        first.map(|(opens, namespace)| RolloutGate::OutsideWindow {
+            namespace: namespace.clone(),
+            opens,
+        })
     }
 
     /// Returns whether a wave begins that had to wait for others. Then the live objects of those others decide, because records only say
@@ -153,7 +189,7 @@ impl RolloutProgress {
     /// Returns the initial progress: every cluster that the change affects, or may affect, waits.
     fn start(of: &str, clusters: &BTreeMap<String, CoreSetStanding>) -> Self {
         let mut waiting = BTreeSet::new();
-        if clusters.values().any(|one| *one == CoreSetStanding::Due) {
+        if clusters.values().any(CoreSetStanding::is_due) {
             let concerned = clusters
                 .iter()
                 .filter(|(_, one)| !matches!(one, CoreSetStanding::Followed(_)));

@@ -41,6 +41,9 @@ use crate::{distribution, installation, remote};
 /// How often the failures of one watch are reported.
 const WATCH_NEWS: Duration = Duration::from_secs(60);
 
+/// How long after a maintenance window opens the first changes begin.
+const WINDOW_OPENS: Duration = Duration::from_secs(1);
+
 /// The state of a leader.
 pub(super) struct LeaderState {
     /// Holds what was read of catalogues and sources since `read`.
@@ -144,9 +147,12 @@ impl LeaderState {
     }
 
     /// Returns what the metrics count of each installation, if that may have changed since the last call.
-    pub(super) fn take_uncounted(&mut self) -> Option<impl Iterator<Item = &CountedState>> {
+    pub(super) fn take_uncounted(
+        &mut self,
+    ) -> Option<impl Iterator<Item = (&InstallationName, &CountedState)>> {
         let is_uncounted = std::mem::take(&mut self.is_uncounted);
-        is_uncounted.then(|| self.tracked.values().map(|tracked| &tracked.counted))
+        let tracked = self.tracked.iter();
+        is_uncounted.then(|| tracked.map(|(name, tracked)| (name, &tracked.counted)))
     }
 
     /// Returns whether the failure of a watch is news: of a watch that fails again and again, one in a minute is.
@@ -342,6 +348,11 @@ impl LeaderState {
             Ok(ReconcileOutcome::Failed(_) | ReconcileOutcome::Lost(_)) | Err(_) => {
                 ReconcileEnd::Badly
             }
+            Ok(ReconcileOutcome::OutsideWindow(outside)) => {
+                // Not before the window is open by the clock of the server.
+                let opens = |wait: Duration| ReconcileEnd::Waits(wait + WINDOW_OPENS);
+                outside.wait.map_or(ReconcileEnd::Well, opens)
+            }
             Ok(_) => ReconcileEnd::Well,
         };
         // The installations of another cluster become due together.
@@ -368,7 +379,10 @@ impl LeaderState {
             return;
         };
         let before = self.tracked.remove(&done.name).unwrap_or_default();
-        let (after, drift) = before.after_reconcile(&record);
+        let (mut after, drift) = before.after_reconcile(&record);
+        if let Ok(outcome) = &done.outcome {
+            after.counted.set_outcome(outcome);
+        }
         if let Some(cause) = drift {
             self.queue.schedule(&done.name, now, cause);
         }
@@ -397,7 +411,9 @@ impl LeaderState {
         }
         if !matches!(
             done.outcome,
-            Ok(ReconcileOutcome::UpToDate | ReconcileOutcome::Executed(..))
+            Ok(ReconcileOutcome::UpToDate
+                | ReconcileOutcome::Drifted(_)
+                | ReconcileOutcome::Executed(..))
         ) {
             self.remotes.recheck(&done.name);
         }

@@ -155,6 +155,7 @@ impl OperationError {
             }
             Self::ValuesFrom(_) | Self::Values(_) => ErrorKind::of_causes("Values"),
             Self::RolloutFailed(_) => ErrorKind::failed(ROLLOUT_FAILED),
+            Self::OutsideWindow(_) => ErrorKind::acceptable(Denied, conditions::OUTSIDE_WINDOW),
             Self::Attempt(AttemptError::Killed { .. }) => ErrorKind::failed(PROCESS_KILLED),
             Self::Remote(RemoteError::NoSecret { .. }) => {
                 ErrorKind::of_causes(conditions::KUBECONFIG_MISSING)

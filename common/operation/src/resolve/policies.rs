@@ -157,12 +157,12 @@ async fn index_verdict(
 }
 
 /// Returns the labels of a namespace if a policy selects by them.
-async fn selector_labels(
+pub(crate) async fn selector_labels<'a>(
     ctx: &Context,
-    policies: &[AddonPolicy],
+    policies: impl IntoIterator<Item = &'a AddonPolicy>,
     namespace: &str,
 ) -> Result<BTreeMap<String, String>, OperationError> {
-    let mut selectors = policies.iter().map(|one| &one.spec.namespace_selector);
+    let mut selectors = policies.into_iter().map(|one| &one.spec.namespace_selector);
     match selectors.any(Option::is_some) {
         true => ctx.namespace_labels(namespace).await,
         false => Ok(BTreeMap::new()),

@@ -316,6 +316,27 @@ fn how_an_installation_stands() {
             well(),
             "NeedsConfirmation: as noted",
         ),
+        (
+            2,
+            json!({}),
+            with("conditions", raised(WAITING)),
+            well(),
+            "Waiting: as noted",
+        ),
+        (
+            3,
+            json!({}),
+            with("conditions", raised(WAITING)),
+            well(),
+            "Pending: as noted",
+        ),
+        (
+            2,
+            json!({}),
+            with("conditions", raised(DRIFTED)),
+            well(),
+            "Ready: as noted",
+        ),
     ] {
         let mut record = record(status.clone());
         record.metadata.generation = Some(generation);

@@ -24,7 +24,7 @@ pub async fn run(session: &Session, args: &CoreRestoreArgs) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), choices::parse_offer(&args.source)).await?;
     let plan = restore_core(&resolver, &named).await?;
     if args.dry_run {
-        return change::preview(session, &plan);
+        return change::preview(session, &plan).await;
     }
     change::execute(session, plan, &args.run, false).await
 }

@@ -66,8 +66,14 @@ async fn install(session: &Session, args: &InitArgs) -> Result<Exit> {
         WebhookAnswer::Denied | WebhookAnswer::Accepted => {}
     }
     if args.dry_run {
+        for plan in [&server, &policies].into_iter().flatten() {
+            change::report_closed_window(session, plan).await?;
+        }
         output::note(UNCHANGED);
         return Ok(Exit::Done);
+    }
+    for plan in [&server, &policies].into_iter().flatten() {
+        change::accept_closed_window(session, plan, &args.run).await?;
     }
     let plans = [&server, &policies].into_iter().flatten();
     let is_planned = plans.filter(|plan| !plan.is_empty()).count() > 0;

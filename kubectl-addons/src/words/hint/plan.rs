@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use addons_operation::error::ManagedInGit;
+use addons_operation::text::shell_word;
+use addons_operation::windows::OutsideWindow;
 use addons_plan::Verb;
 use addons_plan::crd_safety::{BreakageError, ImpossibleChange};
 use addons_plan::immutable::{Recreation, RecreationError, RecreationObstacle, RefusedRecreations};
@@ -134,6 +136,25 @@ pub(super) fn breakage_hints(error: &BreakageError) -> Vec<String> {
             installation, verb, ..
         } => acceptance_hints(*verb, installation, &["--allow-crd-breakage".to_owned()]),
     }
+}
+
+/// Advice for a change that would begin outside the maintenance windows.
+pub(super) fn window_hints(outside: &OutsideWindow) -> Vec<String> {
+    let policies = outside.window.policies.iter();
+    let policies: Vec<String> = policies.map(|name| shell_word(name)).collect();
+    let mut lines = look_line(&format!(
+        "kubectl get addonpolicy {} -o yaml",
+        policies.join(" ")
+    ));
+    let typed = typed::with_flags(&["--outside-window".to_owned()]);
+    let accept = typed.unwrap_or_else(|| begin_now_command(&outside.installation));
+    lines.push(format!("accept: {accept}"));
+    lines
+}
+
+/// Returns the command that begins what the loop would begin in a maintenance window.
+pub fn begin_now_command(installation: &InstallationName) -> String {
+    format!("{} --outside-window", command("reconcile", installation))
 }
 
 /// Advice for CRDs that drop a version in which objects are stored.

@@ -17,10 +17,12 @@ fn rollout(canaries: usize, max_unavailable: &str) -> CoreRollout {
     }
 }
 
-/// One letter a cluster, called `a`, `b` and so on: `D` due, `U` unknown, `n` not ready, `r` ready since second 100.
+/// One letter a cluster, called `a`, `b` and so on: `D` due, `W` due and outside its windows until second 500, `U` unknown, `n` not ready,
+/// `r` ready since second 100.
 fn clusters(letters: &str) -> BTreeMap<String, CoreSetStanding> {
     let standing = |letter| match letter {
         'D' => CoreSetStanding::Due,
+        'W' => CoreSetStanding::OutsideWindow(Some(at(500))),
         'U' => CoreSetStanding::Unknown,
         'n' => CoreSetStanding::Followed(None),
         _ => CoreSetStanding::Followed(Some(at(100))),
@@ -60,6 +62,10 @@ fn gate_words(gate: Option<&RolloutGate>) -> String {
         Some(RolloutGate::Soaking { namespace, left }) => {
             format!("{namespace} {}s", left.as_secs())
         }
+        Some(RolloutGate::OutsideWindow { namespace, opens }) => {
+            let opens = opens.map(Timestamp::as_second);
+            format!("{namespace} closed until {}", opens.unwrap_or_default())
+        }
     }
 }
 
@@ -73,7 +79,7 @@ type Turn = (
     &'static str,
 );
 
-const TURNS: [Turn; 18] = [
+const TURNS: [Turn; 21] = [
     // A change begins with the canary.
     (" | ", "old", "DDDD", 100, "a@100 | b c d", "a not ready"),
     ("a@90 | b", "old", "DDrD", 100, "a@100 | b d", "a not ready"),
@@ -155,6 +161,17 @@ const TURNS: [Turn; 18] = [
     ("z@90 | b c", "now", "rDD", 160, "b@160 | c", "b not ready"),
     // What waits without need waits no longer.
     ("a@90 | b c", "now", "nrD", 100, "a@90 | c", "a not ready"),
+    // A cluster outside its windows keeps no one waiting, and has its turn later.
+    (" | ", "old", "WDDD", 100, "b@100 | a c d", "b not ready"),
+    (
+        "b@90 | a",
+        "now",
+        "Wrrr",
+        200,
+        "b@90 | a",
+        "a closed until 500",
+    ),
+    ("b@90 | a", "now", "Drrr", 600, "a@600 b@90 | ", ""),
     // A new cluster, and one whose records were edited, do not wait.
     ("a@90 | b", "now", "nDD", 100, "a@90 | b", "a not ready"),
 ];

@@ -167,7 +167,7 @@ impl LeaderState {
         };
         if self.queue.is_running(name) {
             tracked.remember_object(kind, changed);
-        } else if tracked.is_drift(&changed) {
+        } else if tracked.observe(&changed) {
             self.queue.schedule(name, now, drift_cause(kind, changed));
         }
     }
