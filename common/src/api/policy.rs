@@ -82,7 +82,7 @@ pub enum RepairTime {
 #[x_kube(validation = kube::core::Rule::new(OPENS).message("schedule: it never opens: none of these months has such a day"))]
 #[x_kube(validation = kube::core::Rule::new("duration(self.duration) >= duration('1m') && duration(self.duration) <= duration('168h')")
     .message("duration must be between 1m and 168h"))]
-#[x_kube(validation = kube::core::Rule::new("!has(self.timeZone) || timestamp('2026-01-01T00:00:00Z').getHours(self.timeZone) >= 0")
+#[x_kube(validation = kube::core::Rule::new("!has(self.timeZone) || self.timeZone != 'Local' && timestamp('2026-01-01T00:00:00Z').getHours(self.timeZone) >= 0")
     .message("timeZone must be a name of the tz database, such as Europe/Berlin"))]
 pub struct MaintenanceWindow {
     /// When it opens: minute, hour, day of the month, month and day of the week, as in a CronJob, with one space between them. Names are

@@ -83,6 +83,44 @@ impl Fleet {
     }
 }
 
+/// A cluster whose maintenance windows are closed is left out, and the others are changed. The command that continues names it.
+#[tokio::test]
+async fn a_cluster_outside_its_windows_is_left_out() -> Result<()> {
+    let fleet = Fleet::new("windows").await?;
+    let pair = &fleet.pair;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    let closed = fleet.name("a");
+    // Both have to be open, and never are.
+    let windows = |schedule: &str| json!([{"schedule": schedule, "duration": "1m"}]);
+    for (number, schedule) in ["0 0 1 1 *", "0 0 1 7 *"].into_iter().enumerate() {
+        let policy = json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonPolicy",
+            "metadata": {"name": format!("{closed}-{number}")},
+            "spec": {
+                "action": "Enforce",
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": closed}},
+                "maintenance": {"windows": windows(schedule)},
+            },
+        });
+        pair.stage.apply(&policy.to_string()).await?;
+    }
+    let said = fleet.run("install web -y").await?.ended(6)?;
+    fleet.ended(&said, &[("a", "denied"), ("b", "done")])?;
+    for part in ["never open together", " --outside-window"] {
+        ensure!(said.stderr.contains(part), "{part}: {}", said.stderr);
+    }
+    ensure!(pair.there("configmap", "web").await?.is_none());
+    ensure!(pair.here("configmap", "web").await?.is_some());
+    let said = fleet.run("install web -y --outside-window").await?.done()?;
+    fleet.ended(&said, &[("a", "done")])?;
+    ensure!(pair.there("configmap", "web").await?.is_some());
+    fleet
+        .run("uninstall web -y --outside-window")
+        .await?
+        .done()
+        .map(drop)
+}
+
 /// Installed on three clusters, of which one does not answer: that one fails alone, by its name.
 #[tokio::test]
 async fn a_cluster_that_does_not_answer_fails_alone() -> Result<()> {

@@ -55,6 +55,10 @@ async fn what_makes_no_sense_is_not_a_policy() -> Result<()> {
             Some("timeZone must be a name of the tz database"),
         ),
         (
+            window("0 2 * * 6", "4h", Some("Local")),
+            Some("timeZone must be a name of the tz database"),
+        ),
+        (
             window("0 2 * * 6", "4h", Some("+02:00")),
             Some("should match"),
         ),
