@@ -149,13 +149,17 @@ impl TrackedInstallation {
         }
     }
 
-    /// Returns the state after the installation was reconciled, and the drift of an object meanwhile.
+    /// Returns the state after the installation was reconciled, and the drift of an object meanwhile. `has_drifted`: whether drift was
+    /// counted. Otherwise, what was seen before is over: it was repaired, or another client applied it.
     pub(crate) fn after_reconcile(
         self,
         record: &AddonInstallation,
+        has_drifted: bool,
     ) -> (Self, Option<ReconcileCause>) {
         let mut after = Self::from_record(record);
-        after.drifted = self.drifted;
+        if has_drifted {
+            after.drifted = self.drifted;
+        }
         after.counted.found = self.counted.found;
         let mut changes = self.object_changes.into_values();
         let drift = changes.find(|(_, changed)| after.observe(changed));
@@ -289,11 +293,11 @@ mod tests {
         let mut tracked = TrackedInstallation::from_record(&record(ReconcilePolicy::Ensure));
         tracked.remember_object("Deployment".to_owned(), changed("d", Some(4), "99", false));
         let mut after = record(ReconcilePolicy::Ensure);
-        let (_, drift) = tracked.clone().after_reconcile(&after);
+        let (_, drift) = tracked.clone().after_reconcile(&after, false);
         assert!(drift.is_some(), "someone edited it");
         let groups = &mut after.status.as_mut().unwrap().inventory;
         groups[0].objects[0].generation = Some(4);
-        assert_eq!(tracked.after_reconcile(&after).1, None, "we did");
+        assert_eq!(tracked.after_reconcile(&after, false).1, None, "we did");
     }
 
     #[test]
@@ -331,7 +335,7 @@ mod tests {
         let newer = changed("u", Some(3), "71", false);
         assert_eq!(tracked.classify(&newer), RecordChange::Spec);
         tracked.remember_record(&newer);
-        let (after, _) = tracked.after_reconcile(&read);
+        let (after, _) = tracked.after_reconcile(&read, false);
         let lock = changed("u", Some(3), "72", false);
         assert_eq!(after.classify(&lock), RecordChange::Status);
     }

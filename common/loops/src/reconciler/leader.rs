@@ -379,7 +379,8 @@ impl LeaderState {
             return;
         };
         let before = self.tracked.remove(&done.name).unwrap_or_default();
-        let (mut after, drift) = before.after_reconcile(&record);
+        let has_drifted = matches!(done.outcome, Ok(ReconcileOutcome::Drifted(_)));
+        let (mut after, drift) = before.after_reconcile(&record, has_drifted);
         if let Ok(outcome) = &done.outcome {
             after.counted.set_outcome(outcome);
         }
