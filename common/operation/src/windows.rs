@@ -5,7 +5,6 @@ use std::time::Duration;
 use addons_admission::policy::maintenance::{ChangeKind, ClosedWindow, find_closed};
 use addons_admission::policy::selects;
 use addons_plan::Verb;
-use common::api::installation::{AddonInstallation, InstallationPhase, Installed};
 use common::api::names::InstallationName;
 use common::api::policy::{AddonPolicy, PolicyAction};
 use common::catalogue::version_label;
@@ -16,6 +15,7 @@ use crate::error::OperationError;
 use crate::event::Finding;
 use crate::plan::{Plan, PlannedInstallation};
 use crate::resolve::policies::selector_labels;
+use crate::unattended::unfinished::unended_operation;
 
 /// A change that may not begin now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,8 +23,6 @@ use crate::resolve::policies::selector_labels;
 pub struct OutsideWindow {
     /// The installation.
     pub installation: InstallationName,
-    /// The operation.
-    pub verb: Verb,
     /// The change: `upgrade to 1.2.0`.
     pub change: String,
     /// The windows that are closed.
@@ -150,7 +148,6 @@ fn outside(
     };
     OutsideWindow {
         installation: plan.installation.clone(),
-        verb: plan.verb,
         change,
         wait: window.wait(now),
         window,
@@ -183,24 +180,12 @@ fn change_kind(planned: &PlannedInstallation) -> Option<ChangeKind> {
 
 /// Returns whether an operation with the same target was interrupted, or failed.
 fn has_begun(planned: &PlannedInstallation) -> bool {
-    let plan = &planned.plan;
-    let Some((verb, target)) = unended_target(&planned.record) else {
+    let Some((verb, target)) = unended_operation(&planned.record) else {
         return false;
     };
-    match (target, &plan.to) {
+    match (target, &planned.plan.to) {
         (Some(target), Some(to)) => target.is_same_target(to),
-        (_, None) => verb.is_some_and(Verb::ends_installation),
+        (_, None) => verb.known().is_some_and(Verb::ends_installation),
         (None, Some(_)) => false,
     }
-}
-
-/// Returns the verb and the target of the operation of a record that has not ended, or that failed.
-fn unended_target(record: &AddonInstallation) -> Option<(Option<Verb>, Option<&Installed>)> {
-    let status = record.status.as_ref()?;
-    if let Some(operation) = &status.operation {
-        return Some((operation.verb.known(), operation.target.as_ref()));
-    }
-    let last = status.history.first()?;
-    let is_failed = status.phase == Some(InstallationPhase::Failed) && !last.is_done();
-    is_failed.then_some((last.verb.known(), Some(&last.installed)))
 }

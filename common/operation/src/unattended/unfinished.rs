@@ -43,7 +43,9 @@ pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), Operation
 }
 
 /// Returns the verb and the target of an operation that has not ended, or that failed with the current spec.
-fn unended_operation(record: &AddonInstallation) -> Option<(&RecordedVerb, Option<&Installed>)> {
+pub(crate) fn unended_operation(
+    record: &AddonInstallation,
+) -> Option<(&RecordedVerb, Option<&Installed>)> {
     let status = record.status.as_ref()?;
     if let Some(operation) = &status.operation {
         return Some((&operation.verb, operation.target.as_ref()));
