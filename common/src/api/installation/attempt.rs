@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::AddonInstallation;
-use crate::api::conditions::{self, MANAGED_ELSEWHERE, NEEDS_CONFIRMATION, STALLED};
+use crate::api::conditions::{self, MANAGED_ELSEWHERE, NEEDS_CONFIRMATION, STALLED, WAITING};
 
 /// An attempt to plan an installation. It is removed when it ends, so one that remains was killed with its process (semantics 20.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ impl AddonInstallation {
             raised.is_some_and(|it| it.observed_generation == self.metadata.generation)
         };
         self.is_observed() == Some(true)
-            || [STALLED, NEEDS_CONFIRMATION, MANAGED_ELSEWHERE]
+            || [STALLED, NEEDS_CONFIRMATION, MANAGED_ELSEWHERE, WAITING]
                 .into_iter()
                 .any(is_raised)
     }
@@ -117,6 +117,7 @@ mod tests {
             (None, Some(condition(STALLED, "True", 3)), true),
             (None, Some(condition(STALLED, "True", 2)), false),
             (None, Some(condition(STALLED, "False", 3)), false),
+            (None, Some(condition(WAITING, "True", 3)), true),
             (None, Some(condition(READY, "True", 3)), false),
         ] {
             let record = record(AddonInstallationStatus {
