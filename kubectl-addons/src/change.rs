@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use addons_engine::{Back, EngineError, OperationStage, Report, StepEnd};
+use addons_operation::error::OutsideWindow;
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::plan::ask_about_removals;
-use addons_operation::windows::{self, OutsideWindow};
+use addons_operation::windows;
 use addons_operation::{
     InstallationOutcome, Interruption, OperationError, Plan, PlannedInstallation, health,
 };

@@ -9,13 +9,13 @@ use addons_engine::error::StaleReason;
 use addons_engine::events::{self, EventContent};
 use addons_engine::standing::{ReconcileState, record_state};
 use addons_engine::{EngineError, Report, attempt as attempt_mark, record};
-use addons_operation::error::AdoptError;
+use addons_operation::error::{AdoptError, OutsideWindow};
 use addons_operation::health::{self, DriftCounts};
 use addons_operation::plan::{UninstallRequest, plan_removal};
 use addons_operation::resolve::recorded::Compatibility;
 use addons_operation::unattended::elsewhere::is_managed_elsewhere;
 use addons_operation::unattended::{rollout, unfinished};
-use addons_operation::windows::{self, OutsideWindow};
+use addons_operation::windows;
 use addons_operation::{
     Choices, Context, InstallationOutcome as Executed, Interruption, OperationError, Plan,
     Resolution, Resolver, RunOptions, execute, name_of,

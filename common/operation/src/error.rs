@@ -34,7 +34,6 @@ use crate::execute::interruption::Interrupted;
 use crate::render::jail::JailError;
 use crate::resolve::choose::{ChooseError, meant};
 use crate::text::seconds;
-use crate::windows::OutsideWindow;
 use common::catalogue::content::ContentError;
 use common::catalogue::orphan::MissingOrigin;
 
@@ -43,7 +42,7 @@ pub use kind::{Category, ErrorKind};
 pub use place::within;
 pub use plan::{
     AdoptError, AttemptError, ChangedRelease, ConfiguredRelease, ForeignRelease, MissingRights,
-    ModeError, OwnCertificate, Unvouched, UnvouchedReason,
+    ModeError, OutsideWindow, OwnCertificate, Unvouched, UnvouchedReason,
 };
 pub use resolve::{
     Dependents, DirectorySyncError, IndexesError, ManagedInGit, MemberError, NotLocal, NotServed,

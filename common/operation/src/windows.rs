@@ -1,45 +1,18 @@
 //! Maintenance windows of administrators: which plans may begin now (semantics 19.7).
 
-use std::time::Duration;
-
 use addons_admission::policy::maintenance::{ChangeKind, ClosedWindow, find_closed};
 use addons_admission::policy::selects;
 use addons_plan::Verb;
-use common::api::names::InstallationName;
 use common::api::policy::{AddonPolicy, PolicyAction};
 use common::catalogue::version_label;
 use jiff::Timestamp;
 
 use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::{OperationError, OutsideWindow};
 use crate::event::Finding;
 use crate::plan::{Plan, PlannedInstallation};
 use crate::resolve::policies::selector_labels;
 use crate::unattended::unfinished::unended_operation;
-
-/// A change that may not begin now.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{installation}: {change} has to wait {window}{}", describe_more(*more))]
-pub struct OutsideWindow {
-    /// The installation.
-    pub installation: InstallationName,
-    /// The change: `upgrade to 1.2.0`.
-    pub change: String,
-    /// The windows that are closed.
-    pub window: ClosedWindow,
-    /// How long the windows stay closed, by the clock of the server; `None` if they never open.
-    pub wait: Option<Duration>,
-    /// How many installations of the plan have to wait besides this one.
-    pub more: usize,
-}
-
-fn describe_more(more: usize) -> String {
-    match more {
-        0 => String::new(),
-        1 => " (and 1 more installation)".to_owned(),
-        more => format!(" (and {more} more installations)"),
-    }
-}
 
 /// Refuses a plan that would begin a change outside the maintenance windows of a policy. The windows of a policy with `Warn` are only
 /// reported, and so are those that break-glass opens.

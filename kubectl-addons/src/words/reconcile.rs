@@ -3,9 +3,9 @@
 use addons_engine::Report;
 use addons_engine::changes::WatchFailure;
 use addons_loops::{ReconcileCause, ReconcileMessage, ReconcileOutcome};
+use addons_operation::error::OutsideWindow;
 use addons_operation::health::DriftCounts;
 use addons_operation::text::shell_word;
-use addons_operation::windows::OutsideWindow;
 use addons_operation::{OperationError, Plan, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use addons_admission::policy::maintenance::ClosedWindow;
 use addons_engine::webhooks::WEBHOOK;
 use addons_plan::found::ForeignInstall;
 use addons_sources::signature::{SignatureError, SignerError};
@@ -15,6 +16,30 @@ use crate::text::seconds;
 
 /// How many values of a release an error names.
 const LISTED: usize = 8;
+
+/// A change that may not begin now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{installation}: {change} has to wait {window}{}", describe_more(*more))]
+pub struct OutsideWindow {
+    /// The installation.
+    pub installation: InstallationName,
+    /// The change: `upgrade to 1.2.0`.
+    pub change: String,
+    /// The windows that are closed.
+    pub window: ClosedWindow,
+    /// How long the windows stay closed, by the clock of the server; `None` if they never open.
+    pub wait: Option<Duration>,
+    /// How many installations of the plan have to wait besides this one.
+    pub more: usize,
+}
+
+fn describe_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => " (and 1 more installation)".to_owned(),
+        more => format!(" (and {more} more installations)"),
+    }
+}
 
 /// A catalogue requires signatures, and nothing vouches for the content.
 #[derive(Debug, thiserror::Error)]

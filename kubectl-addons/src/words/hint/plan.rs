@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use addons_operation::error::ManagedInGit;
+use addons_operation::error::{ManagedInGit, OutsideWindow};
 use addons_operation::text::shell_word;
-use addons_operation::windows::OutsideWindow;
 use addons_plan::Verb;
 use addons_plan::crd_safety::{BreakageError, ImpossibleChange};
 use addons_plan::immutable::{Recreation, RecreationError, RecreationObstacle, RefusedRecreations};
