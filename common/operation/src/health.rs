@@ -250,15 +250,8 @@ pub async fn object_health(
     record: &AddonInstallation,
 ) -> Result<Health, EngineError> {
     let recorded = RecordedObjects::from_record(record);
-    let keys = recorded.keys();
-    let selections = keys.clone().map(|(key, _)| LiveSelection {
-        group: key.group.clone(),
-        kind: key.kind.clone(),
-        namespace: key.namespace.clone(),
-        whole: true,
-    });
+    let seen = LiveView::read_owned(cluster, &recorded, true).await?;
     let owner = &recorded.owner;
-    let seen = LiveView::read(cluster, &selections.collect(), keys, Some(owner)).await?;
     let mut objects: Vec<_> = seen.object_health(&recorded).collect();
     let broken = objects.iter_mut().filter(|health| !health.is_current());
     join_all(
@@ -303,14 +296,7 @@ pub async fn count_drift(
     record: &AddonInstallation,
 ) -> Result<DriftCounts, EngineError> {
     let recorded = RecordedObjects::from_record(record);
-    let selections = recorded.keys().map(|(key, _)| LiveSelection {
-        group: key.group.clone(),
-        kind: key.kind.clone(),
-        namespace: key.namespace.clone(),
-        whole: false,
-    });
-    let owner = Some(recorded.owner.as_str());
-    let seen = LiveView::read(cluster, &selections.collect(), recorded.keys(), owner).await?;
+    let seen = LiveView::read_owned(cluster, &recorded, false).await?;
     let mut counts = DriftCounts::default();
     for object in seen.object_health(&recorded) {
         if object.edited {
@@ -417,6 +403,22 @@ struct LiveView {
 }
 
 impl LiveView {
+    /// Reads the recorded objects of one installation, with one LIST for each kind and namespace. `whole`: not only their metadata.
+    async fn read_owned(
+        cluster: &Cluster,
+        recorded: &RecordedObjects,
+        whole: bool,
+    ) -> Result<Self, EngineError> {
+        let selections = recorded.keys().map(|(key, _)| LiveSelection {
+            group: key.group.clone(),
+            kind: key.kind.clone(),
+            namespace: key.namespace.clone(),
+            whole,
+        });
+        let owner = Some(recorded.owner.as_str());
+        Self::read(cluster, &selections.collect(), recorded.keys(), owner).await
+    }
+
     /// Reads the objects of installations by their label, and by name each of `recorded` that was not found: objects that were only
     /// recorded do not carry our label, and a label can be removed.
     async fn read<'a>(
