@@ -27,10 +27,10 @@ use self::author::Author;
 use self::precedence::UnreadCatalogue;
 use self::replaces::ReplacementKey;
 use crate::api::catalogue::{
-    AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, Deprecation, SignaturePolicy,
-    Support,
+    AddonCatalogue, AddonCatalogueSpec, AddonTemplate, AddonVersion, CatalogueClass, Deprecation,
+    SignaturePolicy, Support,
 };
-use crate::api::installation::AddonInstallationSpec;
+use crate::api::installation::{AddonInstallationSpec, AddonRef};
 use crate::api::names::LABEL_DERIVED_FROM;
 use crate::manifest::digest::{self, HashError};
 
@@ -50,6 +50,11 @@ pub enum Origin {
         /// URL or path.
         location: String,
     },
+    /// The installation itself names the chart or manifest.
+    Installation {
+        /// Its reference, for messages.
+        location: String,
+    },
     /// A directory of manifests.
     Directory {
         /// Its absolute path.
@@ -62,6 +67,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Catalogue { name, .. } => write!(f, "catalogue {name}"),
             Self::Index { location } => write!(f, "index {location}"),
+            Self::Installation { location } => f.write_str(location),
             Self::Directory { path } => write!(f, "directory {path}"),
         }
     }
@@ -115,6 +121,39 @@ pub fn check_hash(version: &AddonVersion) -> Result<(), HashError> {
 }
 
 impl CatalogueEntry {
+    /// Returns the entry that an installation itself names, or `None` if its reference has another origin. The writer of the record is its
+    /// author, so the namespace of the installation decides what it may open.
+    #[must_use]
+    pub fn from_installation(reference: &AddonRef) -> Option<Self> {
+        let from = reference.from.as_ref()?;
+        let template = AddonTemplate {
+            method: from.method,
+            ..AddonTemplate::default()
+        };
+        Some(Self {
+            addon: reference.name.clone(),
+            description: None,
+            support: None,
+            class: CatalogueClass::default(),
+            version: AddonVersion {
+                version: from.version.clone(),
+                template,
+                source: from.to_source(),
+                manifest_hash: Some(from.manifest_hash.clone()),
+                constraints: from.constraints.clone(),
+                ..AddonVersion::default()
+            },
+            origin: Arc::new(Origin::Installation {
+                location: from.location(),
+            }),
+            base_url: None,
+            registry: None,
+            signature: None,
+            place: String::new(),
+            author: Author::Unknown,
+        })
+    }
+
     /// Returns the `manifestHash` if it can verify content: a sha256 or a sha1.
     #[must_use]
     pub fn verifiable_hash(&self) -> Option<&str> {
@@ -192,13 +231,24 @@ pub fn versions(objects: &[AddonCatalogue]) -> impl Iterator<Item = &AddonVersio
 }
 
 impl Catalogue {
+    /// Creates a catalogue of one entry.
+    #[must_use]
+    pub fn from_entry(entry: CatalogueEntry) -> Self {
+        Self {
+            entries: vec![entry],
+            ..Self::default()
+        }
+    }
+
     /// Creates the entries of one catalogue spec.
     #[must_use]
     pub fn from_spec(spec: &AddonCatalogueSpec, origin: Origin) -> Self {
         let origin = Arc::new(origin);
         let base_url = spec.base_url.clone().or_else(|| match &*origin {
             Origin::Index { location } => Some(location.clone()),
-            Origin::Catalogue { .. } | Origin::Directory { .. } => None,
+            Origin::Catalogue { .. } | Origin::Installation { .. } | Origin::Directory { .. } => {
+                None
+            }
         });
         let signature = spec.signature.clone().map(Arc::new);
         let entries = spec.addons.iter().enumerate().flat_map(|(i, addon)| {

@@ -22,6 +22,7 @@ pub mod options;
 pub mod plan;
 pub mod preflight;
 pub mod reconcile;
+mod reference;
 pub mod render;
 pub mod review;
 pub mod rollback;

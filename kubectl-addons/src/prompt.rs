@@ -62,9 +62,18 @@ pub async fn resolve_with_prompt(
     intent: &Intent,
     yes: bool,
 ) -> Result<Resolution> {
-    let mut answers = Answers::new();
+    resolve_with_answers(resolver, intent, yes, &mut Answers::new()).await
+}
+
+/// As [`resolve_with_prompt`]; asks nothing that was answered before, and keeps the answers.
+pub async fn resolve_with_answers(
+    resolver: &Resolver<'_>,
+    intent: &Intent,
+    yes: bool,
+    answers: &mut Answers,
+) -> Result<Resolution> {
     loop {
-        let resolution = resolver.resolve(intent, &answers).await?;
+        let resolution = resolver.resolve(intent, answers).await?;
         let mut failed = resolution.failed.iter();
         let Some(questions) = failed
             .find_map(|failed| failed.questions())

@@ -25,7 +25,7 @@ use addons_engine::crds::CrdResult;
 use addons_operation::Activity;
 use addons_operation::text::join_types;
 use addons_plan::history::StoredRevision;
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonFrom, AddonInstallation};
 use common::api::names::InstallationName;
 use common::catalogue::Origin;
 use common::manifest::key::ObjectKey;
@@ -81,7 +81,10 @@ pub fn describe_origin(record: &AddonInstallation) -> String {
         (Some(name), _, _) => format!("catalogue {name}"),
         (_, Some(index), _) => format!("index {index}"),
         (_, _, Some(directory)) => format!("directory {directory}"),
-        _ => String::new(),
+        _ => reference
+            .from
+            .as_ref()
+            .map_or_else(String::new, AddonFrom::location),
     }
 }
 
@@ -89,7 +92,7 @@ pub fn describe_origin(record: &AddonInstallation) -> String {
 pub fn short_origin(origin: &Origin) -> String {
     match origin {
         Origin::Catalogue { name, .. } => name.clone(),
-        Origin::Index { location } => {
+        Origin::Index { location } | Origin::Installation { location } => {
             let mut segments: Vec<&str> = location.rsplit('/').take(2).collect();
             segments.reverse();
             segments.join("/")

@@ -39,6 +39,7 @@ mod preflight;
 mod publish;
 mod reach;
 mod reconcile;
+mod references;
 mod releases;
 mod restored;
 mod rollout;

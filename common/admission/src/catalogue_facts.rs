@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::rules::size;
-use common::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
+use common::api::catalogue::{
+    Addon, AddonCatalogue, AddonCatalogueSpec, CatalogueClass, SignaturePolicy,
+};
 use common::catalogue::{Catalogue, CatalogueEntry, Origin};
 use common::entrance;
 
@@ -92,6 +94,16 @@ impl CatalogueFacts {
     #[must_use]
     pub fn lists(&self, addon: &str) -> bool {
         self.addons.contains_key(addon)
+    }
+
+    /// Returns whether the catalogue requires signatures of an add-on that it lists.
+    #[must_use]
+    pub fn requires_signature(&self, addon: &str) -> bool {
+        let requires = |policy: &SignaturePolicy| policy.required;
+        let is_required = |entry: &CatalogueEntry| entry.signature.as_deref().is_some_and(requires);
+        self.lists(addon)
+            && (self.spec.signature.as_ref().is_some_and(requires)
+                || self.entries(addon).iter().any(is_required))
     }
 
     /// Returns whether the catalogue lists an add-on by reference.

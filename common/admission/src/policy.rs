@@ -126,6 +126,7 @@ fn check_catalogue(
                 catalogue: Some(name),
                 index: None,
                 directory: None,
+                from: None,
                 ..
             },
         ) => {
@@ -140,6 +141,9 @@ fn check_catalogue(
         }
         (Some(Origin::Index { .. }) | None, AddonRef { index: Some(_), .. }) => {
             ("spec.addonRef.index", "an index".to_owned())
+        }
+        (Some(Origin::Installation { .. }), _) | (None, AddonRef { from: Some(_), .. }) => {
+            ("spec.addonRef.from", "an add-on by reference".to_owned())
         }
         // The entry was stored with a revision (semantics 12.4).
         (Some(Origin::Index { .. }), _) => {

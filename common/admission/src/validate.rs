@@ -313,7 +313,9 @@ fn check_content(
     }
     let problem = resolved.as_ref().err().filter(|_| is_content_judged);
     verdict.unseen = UnseenDependency::from_reference(reference, namespace, facts, problem);
+    let own = CatalogueEntry::from_installation(reference);
     let entries: Vec<&CatalogueEntry> = match resolved {
+        _ if own.is_some() => own.iter().collect(),
         Ok(Some(choice)) => {
             content.warnings.extend(choice.warnings);
             choice.chosen.into_iter().collect()
@@ -325,6 +327,9 @@ fn check_content(
         }
     };
     content.add_problem(rules::installation::index(new));
+    content
+        .problems
+        .extend(rules::installation::named_content(new, old, facts));
     content
         .warnings
         .extend(rules::installation::warn_unencrypted_index(new));

@@ -152,7 +152,9 @@ pub(super) async fn read_contents(
 /// directly or by the location of the index.
 fn reach_of_images(ctx: &Context, entry: &CatalogueEntry) -> Reach {
     match (&entry.author, &*entry.origin) {
-        (Author::Typed(typed), Origin::Index { location }) => ctx.reach_beside(typed, location),
+        (Author::Typed(typed), Origin::Index { location } | Origin::Installation { location }) => {
+            ctx.reach_beside(typed, location)
+        }
         _ => ctx.reach_of_opened(),
     }
 }

@@ -189,7 +189,11 @@ pub fn registry_image(source: &Source, version: &str) -> Result<Option<Image>, I
                 return Ok(None);
             };
             let (path, tag) = (path.trim_end_matches('/'), version.replace('+', "_"));
-            Image::parse(&format!("{path}/{}:{tag}", helm.chart)).map(Some)
+            let image = Image::parse(&format!("{path}/{}:{tag}", helm.chart))?;
+            Ok(Some(Image {
+                digest: helm.digest.clone(),
+                ..image
+            }))
         }
         _ => Ok(None),
     }
@@ -206,7 +210,7 @@ fn is_package(source: &Source) -> bool {
 fn origin_name(origin: &Origin) -> String {
     let location = match origin {
         Origin::Catalogue { name, .. } => return name.clone(),
-        Origin::Index { location } => location,
+        Origin::Index { location } | Origin::Installation { location } => location,
         Origin::Directory { path } => path,
     };
     let location = location.split(['?', '#']).next().unwrap_or_default();

@@ -24,9 +24,9 @@ use addons_sources::cache::SourceCache;
 use addons_sources::credentials::Credentials;
 use addons_sources::reach::OpenedPlaces;
 use addons_sources::{Reach, SourceAccess};
-use common::catalogue::Catalogue;
 use common::catalogue::author::Author;
 use common::catalogue::select::{ClusterVersions, SelectionRules};
+use common::catalogue::{Catalogue, CatalogueEntry};
 use common::expression::profile::Profile;
 use common::manifest::yaml::DuplicateKeys;
 use futures::future::BoxFuture;
@@ -88,7 +88,7 @@ impl ContextSettings {
 }
 
 /// What entries are chosen from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Offer {
     /// All catalogues of the cluster.
     #[default]
@@ -97,6 +97,8 @@ pub enum Offer {
     Catalogue(String),
     /// Kops indexes or catalogue files, as if they were one, in this order.
     Indexes(Vec<IndexLocation>),
+    /// One chart or manifest that the user names, and no catalogue lists.
+    Entry(Box<CatalogueEntry>),
     /// Nothing: the add-ons are in a directory, which has no entries.
     Nothing,
 }

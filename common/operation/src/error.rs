@@ -142,6 +142,18 @@ pub enum OperationError {
         /// The directory.
         directory: String,
     },
+    /// The chart that the user names is another add-on than the one of the installation.
+    #[error("{location} is add-on {found}, and {installation} is an installation of {addon}")]
+    OtherAddon {
+        /// The reference.
+        location: String,
+        /// The add-on there.
+        found: String,
+        /// The record.
+        installation: InstallationName,
+        /// The add-on of the record.
+        addon: String,
+    },
     /// A file of a directory has an error.
     #[error(transparent)]
     Directory(#[from] DirectoryProblem),

@@ -128,6 +128,15 @@ pub enum Finding {
     },
     /// An installation is left alone because of `spec.suspend`.
     Suspended(InstallationName),
+    /// A reference has other content than the installation recorded for it.
+    Moved {
+        /// The reference.
+        location: String,
+        /// The recorded digest.
+        before: String,
+        /// The digest now.
+        now: String,
+    },
     /// A core add-on is not uninstalled with the others: it has to be released first (semantics 14.1).
     CoreStays(InstallationName),
     /// An add-on of an index has no version that fits.

@@ -405,7 +405,7 @@ fn describe_entry(resolved: &Resolved) -> String {
     }
     match (&*entry.origin, entry.place.as_str()) {
         // The user typed the location, and no catalogue lists it.
-        (Origin::Index { location }, "") => location.clone(),
+        (Origin::Index { location } | Origin::Installation { location }, "") => location.clone(),
         (origin, place) => format!("{} in {origin}, {place}", entry.addon),
     }
 }
@@ -423,6 +423,8 @@ fn secrets_namespace<'a>(ctx: &'a Context, resolved: &'a Resolved) -> &'a str {
         Origin::Index { .. } if resolved.entry.author.is_typed() => {
             &ctx.settings().system_namespace
         }
-        Origin::Index { .. } | Origin::Directory { .. } => &resolved.name.namespace,
+        Origin::Index { .. } | Origin::Installation { .. } | Origin::Directory { .. } => {
+            &resolved.name.namespace
+        }
     }
 }

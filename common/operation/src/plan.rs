@@ -1,6 +1,6 @@
 //! Plans the rendered installations of a command: collects what all of them define, reads the live objects, and writes nothing.
 
-mod assemble;
+pub(crate) mod assemble;
 mod file_order;
 mod generated;
 pub mod gitops;

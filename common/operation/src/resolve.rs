@@ -2,15 +2,18 @@
 
 pub mod choose;
 mod install;
+pub mod named;
 pub mod origin;
 pub(crate) mod policies;
 pub mod recorded;
+pub mod required;
 pub mod resolved;
 pub mod rollback;
 pub mod successor;
 pub mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use addons_admission::AdmissionFacts;
 use addons_versions::tolerant;
@@ -18,12 +21,13 @@ use common::api::installation::AddonInstallation;
 use common::api::installation::core_guard::is_guarded;
 use common::api::names::InstallationName;
 use common::catalogue::select::{EntryRequest, Selection};
-use common::catalogue::{CatalogueEntry, content};
+use common::catalogue::{Catalogue, CatalogueEntry, content};
 use common::values;
 use futures::future::try_join;
 use serde_json::{Value, json};
 
 use self::choose::choose;
+use self::named::named_entry;
 use self::origin::catalogue_of;
 use self::resolved::Resolved;
 use crate::context::{Context, Offer};
@@ -291,8 +295,8 @@ impl<'a> Resolver<'a> {
         self.report_warnings(&entry, &selection.warnings);
         let existing = Some(record.clone());
         let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);
-        resolved.is_asked_for = version.is_some();
-        if resolved.is_asked_for {
+        resolved.is_asked_for = version.is_some() || matches!(self.offer, Offer::Entry(_));
+        if version.is_some() {
             resolved.pin();
         }
         Ok(resolved)
@@ -307,6 +311,7 @@ impl<'a> Resolver<'a> {
         let reference = &record.spec.addon_ref;
         let catalogue = match &self.offer {
             Offer::Catalogues => catalogue_of(self.ctx, record).await?,
+            Offer::Entry(entry) => Arc::new(Catalogue::from_entry(named_entry(entry, record)?)),
             offer => {
                 self.check_indexes(record).await?;
                 self.ctx.catalogue(offer).await?
@@ -318,7 +323,7 @@ impl<'a> Resolver<'a> {
             id: None,
             // An origin that was asked for replaces the recorded one.
             catalogue: match self.offer {
-                Offer::Indexes(_) | Offer::Catalogue(_) => None,
+                Offer::Indexes(_) | Offer::Catalogue(_) | Offer::Entry(_) => None,
                 Offer::Catalogues | Offer::Nothing => reference.catalogue.as_deref(),
             },
         };
@@ -344,6 +349,9 @@ impl<'a> Resolver<'a> {
             values::merge::overlay(values, answers);
         }
         resolved.note_edits();
+        if let Some(moved) = named::find_moved(&resolved) {
+            self.ctx.report_finding(moved);
+        }
         match resolved.existing.as_ref().filter(|_| resolved.keeps_spec) {
             Some(existing) => content::check(&existing.spec, &resolved.entry)?,
             None => resolved.accept_content()?,

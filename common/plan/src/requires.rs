@@ -254,6 +254,16 @@ impl AcceptedVersions {
     }
 }
 
+/// Whether a constraint, as a catalogue writes it, accepts a version. One that cannot be read accepts none.
+#[must_use]
+pub fn accepts_version(constraint: &str, version: &str) -> bool {
+    let requirement = Requirement {
+        version: Some(constraint.to_owned()),
+        ..Requirement::default()
+    };
+    AcceptedVersions::from_requirement(&requirement).is_ok_and(|accepts| accepts.includes(version))
+}
+
 /// Finds one cycle of candidates that wait for each other.
 fn find_cycle(
     candidates: &[AddonCandidate<'_>],

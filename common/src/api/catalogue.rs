@@ -252,7 +252,7 @@ pub struct AddonVersion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub values: Option<Value>,
-    /// Other add-ons that must be installed. They are checked and ordered, but never installed automatically.
+    /// Other add-ons that must be installed. They are checked and ordered, and never installed unasked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
@@ -283,7 +283,7 @@ pub struct AddonVersion {
 }
 
 /// The clusters that a version fits. A missing or empty constraint matches every cluster (semantics 3).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Constraints {
     /// A Masterminds constraint on the Kubernetes version.

@@ -12,6 +12,7 @@ mod attempt;
 pub mod core_guard;
 pub mod format;
 mod former;
+mod from;
 mod history;
 mod installed;
 mod inventory;
@@ -21,6 +22,7 @@ mod values_from;
 
 pub use attempt::PlanningAttempt;
 pub use former::{FormerObject, FormerRecord, FormerTool};
+pub use from::AddonFrom;
 pub use history::{HistoryEntry, RecordedOutcome};
 pub use inventory::{InventoryGroup, InventoryObject, LiveState, ObjectState, namespaces};
 pub use signature::{Signature, SignatureMethod};
@@ -160,8 +162,8 @@ impl AddonInstallationSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new(
-    "[has(self.catalogue), has(self.index), has(self.directory)].filter(x, x).size() <= 1")
-    .message("at most one of catalogue, index and directory"))]
+    "[has(self.catalogue), has(self.index), has(self.directory), has(self.from)].filter(x, x).size() <= 1")
+    .message("at most one of catalogue, index, directory and from"))]
 pub struct AddonRef {
     /// Name of the add-on. Immutable.
     #[schemars(length(min = 1, max = 253))]
@@ -186,10 +188,21 @@ pub struct AddonRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub directory: Option<String>,
+    /// The chart or the manifest itself, if no catalogue lists it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<AddonFrom>,
     /// Digest of the entry in its catalogue. An entry with another digest is not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub digest: Option<String>,
+}
+
+impl AddonRef {
+    /// Whether its entry is in a catalogue of the cluster, named or not.
+    #[must_use]
+    pub fn is_of_catalogue(&self) -> bool {
+        self.index.is_none() && self.directory.is_none() && self.from.is_none()
+    }
 }
 
 /// What happens to edits of live objects between versions (semantics 12.1).

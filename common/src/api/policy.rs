@@ -200,7 +200,7 @@ pub enum LabelOperator {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct AllowedContent {
-    /// Names of AddonCatalogues. If set, installations from an index or a directory are not allowed.
+    /// Names of AddonCatalogues. If set, installations from an index, a directory or a reference are not allowed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 64),

@@ -102,7 +102,7 @@ fn source_of(entry: &CatalogueEntry) -> Option<CatalogueSource> {
             namespace: namespace.clone(),
             name: name.clone(),
         }),
-        Origin::Index { .. } | Origin::Directory { .. } => None,
+        Origin::Index { .. } | Origin::Installation { .. } | Origin::Directory { .. } => None,
     }
 }
 

@@ -85,8 +85,8 @@ impl CatalogueEntry {
                     git.r#ref.as_ref().is_some_and(|it| it.commit.is_some())
                 }
                 Ok(SourceKind::Docker(docker)) => docker.image.contains("@sha256:"),
-                Ok(SourceKind::Helm(_) | SourceKind::Url(_) | SourceKind::Catalogue(_))
-                | Err(_) => false,
+                Ok(SourceKind::Helm(helm)) => helm.digest.is_some(),
+                Ok(SourceKind::Url(_) | SourceKind::Catalogue(_)) | Err(_) => false,
             }
     }
 

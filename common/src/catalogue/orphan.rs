@@ -49,7 +49,7 @@ pub fn find_missing_origin(
     catalogues: &[AddonCatalogue],
 ) -> Option<MissingOrigin> {
     let reference = &record.spec.addon_ref;
-    if reference.index.is_some() || reference.directory.is_some() {
+    if !reference.is_of_catalogue() {
         return None;
     }
     let wanted = reference.catalogue.as_ref()?;
@@ -75,11 +75,11 @@ pub fn find_missing_origin(
 
 /// Returns the installed version if its catalogue no longer lists it, or lost it to another catalogue (semantics 1.8, 2.4).
 /// `catalogue` holds the entries of all catalogues. An installation from an index is never unlisted, because an index lists only the
-/// newest versions.
+/// newest versions, nor is one that names its content itself.
 #[must_use]
 pub fn find_unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<UnlistedVersion> {
     let reference = &record.spec.addon_ref;
-    if reference.index.is_some() || reference.directory.is_some() {
+    if !reference.is_of_catalogue() {
         return None;
     }
     let installed = record.installed()?;

@@ -19,7 +19,8 @@ use super::{ComparisonOutput, OutputFormat};
 /// Flags of `install`.
 #[derive(Args, Debug)]
 pub struct InstallArgs {
-    /// Add-ons to install, or the path of a folder or .tgz with a chart or manifests, which begins with . or /
+    /// Add-ons to install; or the path of a folder or .tgz with a chart or manifests, which begins with . or /; or a reference:
+    /// oci://HOST/PATH/CHART:VERSION, the https:// URL of a manifest or a chart, or a chart with --repo
     #[arg(required = true, value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = Candidates::Addons)]
     pub addons: Vec<String>,
     #[command(flatten)]
@@ -27,6 +28,11 @@ pub struct InstallArgs {
     /// Uninstall this installation afterwards (one add-on only); objects that both contain are taken over and not deleted
     #[arg(long, value_name = "NAME", add = Candidates::Installations)]
     pub replace: Option<String>,
+    #[command(flatten)]
+    pub reference: ReferenceArgs,
+    /// Also install the add-ons that the named ones require and that are missing; on a terminal, the command asks
+    #[arg(long)]
+    pub with_required: bool,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
@@ -53,13 +59,24 @@ pub struct NameArgs {
 }
 
 /// What is said about a new installation.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct NewInstallationArgs {
     #[command(flatten)]
     pub named: NameArgs,
     /// Install as a core add-on, which cannot be deleted (only for members of the core group)
     #[arg(long)]
     pub core: bool,
+}
+
+/// A chart of a Helm repository, in place of an add-on of a catalogue.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ReferenceArgs {
+    /// Helm repository of the named chart, which no catalogue lists
+    #[arg(long, value_name = "URL", value_parser = super::typed::location, value_hint = clap::ValueHint::Url)]
+    pub repo: Option<Typed>,
+    /// Version of a chart or manifest by reference; default: the newest chart, and what the manifest says
+    #[arg(long, value_name = "VERSION", value_parser = super::name::version)]
+    pub version: Option<String>,
 }
 
 /// Flags of `upgrade`.
@@ -74,6 +91,11 @@ pub struct UpgradeArgs {
     /// Follow new versions again: the installations no longer name a version, and are upgraded to the newest that fits
     #[arg(long, requires = "addons")]
     pub unpin: bool,
+    /// Upgrade one installation to this chart or manifest, which no catalogue lists: a reference as for install
+    #[arg(long, value_name = "REFERENCE", requires = "addons", conflicts_with_all = ["unpin", "channel", "catalogue"], value_parser = super::typed::location, value_hint = clap::ValueHint::Url)]
+    pub to: Option<Typed>,
+    #[command(flatten)]
+    pub reference: ReferenceArgs,
     /// Roll back if the upgrade fails or is not ready in time
     #[arg(long)]
     pub atomic: bool,
@@ -291,10 +313,18 @@ impl InstallArgs {
     /// Returns the path in place of an add-on's name. No add-on has such a name.
     pub fn path(&self) -> Option<Typed> {
         let is_path = |typed: &&String| {
-            typed.starts_with(['.', '/']) || typed.ends_with(".tgz") || typed.ends_with(".tar.gz")
+            let is_archive = typed.ends_with(".tgz") || typed.ends_with(".tar.gz");
+            typed.starts_with(['.', '/']) || is_archive && !typed.contains("://")
         };
         let path = self.addons.iter().find(is_path)?;
         super::typed::location(path).ok()
+    }
+
+    /// Returns the reference in place of an add-on's name: a URL or, with `--repo`, the name of a chart.
+    pub fn reference(&self) -> Option<Typed> {
+        let is_reference = |typed: &&String| self.reference.repo.is_some() || typed.contains("://");
+        let reference = self.addons.iter().find(is_reference)?;
+        super::typed::location(reference).ok()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonFrom, AddonInstallation};
 use common::catalogue::select::{ClusterVersions, EntryRequest, Selection};
 use common::catalogue::{Catalogue, CatalogueEntry};
 
@@ -75,11 +75,12 @@ pub(super) async fn find_addon(
         };
         return Err(error.into());
     }
-    let Some(index) = &reference.index else {
+    let own = reference.from.as_ref().map(AddonFrom::location);
+    let Some(origin) = reference.index.clone().or(own) else {
         return Err(unknown.into());
     };
     output::note(&format!(
-        "no catalogue has {}; shown from {index}, which it is installed from",
+        "no catalogue has {}; shown from {origin}, which it is installed from",
         wish.name
     ));
     wish.name.clone_from(&reference.name);

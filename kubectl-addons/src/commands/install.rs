@@ -1,8 +1,9 @@
 //! `install NAME[@VERSION]…`
 
-mod local;
+mod named;
+mod required;
 
-use addons_operation::{Choices, Intent, Resolver};
+use addons_operation::{Choices, Resolver};
 use addons_plan::Verb;
 use anyhow::Result;
 
@@ -10,16 +11,16 @@ use crate::cli::operation::{DeleteArgs, InstallArgs};
 use crate::commands::delegated;
 use crate::exit::{Exit, UsageError};
 use crate::session::Session;
-use crate::{change, choices, output, partial, prompt, words};
+use crate::{change, choices, output, partial, words};
 
 /// Installs add-ons. Installed ones are upgraded.
 ///
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &InstallArgs) -> Result<Exit> {
-    let (addons, source) = local::resolve_names(session.ctx(), args).await?;
-    let edits = choices::parse_edits(&args.values, &addons)?;
-    let mut new = choices::parse_installations(&addons, &args.new, &edits)?;
+    let named = named::resolve_names(session.ctx(), args).await?;
+    let edits = choices::parse_edits(&args.values, &named.addons)?;
+    let mut new = choices::parse_installations(&named.addons, &named.new, &edits)?;
     match (new.as_mut_slice(), &args.replace) {
         (_, None) => {}
         ([one], Some(replaced)) => one.replaces = Some(replaced.clone()),
@@ -28,9 +29,10 @@ pub async fn run(session: &Session, args: &InstallArgs) -> Result<Exit> {
             return Err(UsageError(why.to_owned()).into());
         }
     }
-    let resolver = Resolver::new(session.ctx(), choices::parse_offer(&source)).await?;
+    let resolver = Resolver::new(session.ctx(), named.offer).await?;
     let yes = args.change.run.yes;
-    let resolution = prompt::resolve_with_prompt(&resolver, &Intent::Install(new), yes).await?;
+    let resolution =
+        required::resolve_with_required(&resolver, new, args.with_required, yes).await?;
     if let Some(why) = delegated::find_unavailable(session).await? {
         if args.replace.is_some() {
             let why = "--replace moves objects, and you may only write records";

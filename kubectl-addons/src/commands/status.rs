@@ -259,10 +259,7 @@ async fn read_installations(
         labelled::retain_matching(ctx, namespace, selector, &mut records).await?;
     }
     // Installations from indexes and directories are not in the catalogues.
-    let is_of_catalogue = |record: &&AddonInstallation| {
-        let reference = &record.spec.addon_ref;
-        reference.index.is_none() && reference.directory.is_none()
-    };
+    let is_of_catalogue = |record: &&AddonInstallation| record.spec.addon_ref.is_of_catalogue();
     let offered = match records.iter().any(is_of_catalogue) {
         true => health::read_offered(ctx).await?,
         false => None,

@@ -1,10 +1,11 @@
 //! `upgrade [NAME[@VERSION]…]`
 
-use addons_operation::{Choices, Edits, Intent, Resolver, VersionedName};
+use addons_operation::{Choices, Edits, Intent, Offer, Resolver, VersionedName};
 use anyhow::Result;
 
 use crate::cli::operation::UpgradeArgs;
 use crate::commands::delegated;
+use crate::commands::reference::TypedReference;
 use crate::exit::{Exit, UsageError};
 use crate::session::Session;
 use crate::{again, change, choices, partial, prompt};
@@ -40,11 +41,12 @@ async fn upgrade(session: &Session, args: &UpgradeArgs) -> Result<Exit> {
         unpin: args.unpin,
         ..choices::parse_changes(&args.values, &args.addons)?
     };
+    let offer = parse_offer(session, args, &installations).await?;
     let intent = Intent::Upgrade {
         installations,
         edits,
     };
-    let resolver = Resolver::new(session.ctx(), choices::parse_offer(&args.source)).await?;
+    let resolver = Resolver::new(session.ctx(), offer).await?;
     let resolution = prompt::resolve_with_prompt(&resolver, &intent, args.change.run.yes).await?;
     if let Some(why) = delegated::find_unavailable(session).await? {
         let change = &args.change;
@@ -71,4 +73,45 @@ async fn upgrade(session: &Session, args: &UpgradeArgs) -> Result<Exit> {
     // Report failures even if the user declined the rest.
     let left_out = partial::report_failed(failed);
     Ok(done?.max(left_out))
+}
+
+/// Returns what the new version is chosen from: with `--to`, the chart or manifest there.
+///
+/// # Errors
+/// The reference is combined with several installations or a version, or it cannot be read.
+async fn parse_offer(
+    session: &Session,
+    args: &UpgradeArgs,
+    installations: &[VersionedName],
+) -> Result<Offer> {
+    let Some(to) = &args.to else {
+        let flags = [
+            ("--repo", args.reference.repo.is_some()),
+            ("--version", args.reference.version.is_some()),
+        ];
+        if let Some((flag, _)) = flags.iter().find(|(_, is_set)| *is_set) {
+            let why = format!(
+                "{flag} belongs to a reference: kubectl addons upgrade NAME --to REFERENCE"
+            );
+            return Err(UsageError(why).into());
+        }
+        return Ok(choices::parse_offer(&args.source));
+    };
+    let [
+        VersionedName {
+            name,
+            version: None,
+        },
+    ] = installations
+    else {
+        let name = installations.first().map_or("NAME", |one| &one.name);
+        let why = format!(
+            "--to names the version of one installation: kubectl addons upgrade {name} --to {to}"
+        );
+        return Err(UsageError(why).into());
+    };
+    let command = format!("upgrade {name} --to");
+    let typed = TypedReference::parse(to, &args.reference, &command)?;
+    let found = typed.read(session.ctx(), Some(name), false).await?;
+    Ok(Offer::Entry(Box::new(found.entry)))
 }

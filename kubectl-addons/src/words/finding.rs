@@ -44,6 +44,11 @@ pub fn describe_finding(finding: &Finding) -> String {
             let fix = hint::indent_lines(&hint::patch_hint(installation, r#""suspend":false"#));
             format!("{} is suspended{fix}", installation.name)
         }
+        Finding::Moved {
+            location,
+            before,
+            now,
+        } => format!("warning: {location} has other content than recorded: {before} was installed, and it is {now} now"),
         Finding::CoreStays(InstallationName { namespace, name }) => format!(
             "{name} is a core add-on and stays; to uninstall it, release it first: kubectl addons core release {name} -n {namespace}"
         ),

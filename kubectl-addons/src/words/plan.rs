@@ -33,6 +33,11 @@ fn describe_plan(item: &PlannedInstallation, graph: &Graph, part: usize) -> Stri
     let plan = &item.plan;
     let mut text = headline(item);
     text.push('\n');
+    let from = plan.wanted.spec.addon_ref.from.as_ref();
+    if let Some(from) = from.filter(|_| !plan.verb.ends_installation()) {
+        let what = format!("{} ({})", from.location(), from.digest());
+        add_line(&mut text, "from", &what);
+    }
     if let Some(namespace) = &plan.create_namespace {
         add_line(&mut text, "create", &format!("Namespace {namespace}"));
     }

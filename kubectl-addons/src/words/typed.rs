@@ -46,7 +46,7 @@ const NAMESPACE_FLAGS: [&str; 2] = ["namespace", "system-namespace"];
 /// Flags that select another scope than the namespace of `-n`.
 const OTHER_SCOPE_FLAGS: [&str; 4] = ["-A", "--all-namespaces", "--for-cluster", "--clusters"];
 /// Flags that a continuing command does not repeat: what they say is recorded, or it is about other installations.
-const NOT_CONTINUED_FLAGS: [&str; 21] = [
+const NOT_CONTINUED_FLAGS: [&str; 25] = [
     "all",
     "canary",
     "clusters",
@@ -57,6 +57,7 @@ const NOT_CONTINUED_FLAGS: [&str; 21] = [
     "name",
     "output",
     "registry",
+    "repo",
     "reset-values",
     "set",
     "set-file",
@@ -64,10 +65,13 @@ const NOT_CONTINUED_FLAGS: [&str; 21] = [
     "set-string",
     "soak",
     "target-namespace",
+    "to",
     "unpin",
     "unset",
     "values",
     "values-from",
+    "version",
+    "with-required",
 ];
 /// Flags for several clusters, which a command on one of them does not take.
 const FLEET_FLAGS: [&str; 4] = ["clusters", "canary", "max-unavailable", "soak"];

@@ -72,8 +72,7 @@ pub fn reduce_installation(object: StoredObject) -> Option<Arc<InstallationFacts
         );
     }
     let reference = &spec.addon_ref;
-    let is_of_catalogue = reference.index.is_none() && reference.directory.is_none();
-    if !spec.core_addon && !is_of_catalogue {
+    if !spec.core_addon && !reference.is_of_catalogue() {
         return None;
     }
     let read = AddonInstallation {

@@ -1,5 +1,6 @@
 //! Rules for AddonInstallations (semantics 4, 7, 10, 15); those that guard core add-ons are in [`guards`].
 
+mod from;
 pub mod guards;
 
 use serde_json::Value;
@@ -14,6 +15,8 @@ use common::api::names::{FINALIZER_UNINSTALL, INDEX_BUILTIN, LABEL_OWNER, owner_
 use common::catalogue::CatalogueEntry;
 use common::values::form;
 use common::values::layers::Layers;
+
+pub use from::named_content;
 
 /// Warns that the objects stay when a record is deleted that no reconciler watches (semantics 15).
 #[must_use]

@@ -144,7 +144,7 @@ fn find_matching<'a>(
     reference: &AddonRef,
     facts: &'a AdmissionFacts,
 ) -> Result<Option<MatchingEntries<'a>>, AdmissionProblem> {
-    if reference.index.is_some() || reference.directory.is_some() {
+    if !reference.is_of_catalogue() {
         return Ok(None);
     }
     let all: Vec<&CatalogueFacts> = facts
@@ -264,7 +264,7 @@ pub fn may_refer_to(
         Some(name) => catalogue.name.as_ref() == Some(name),
         None => true,
     };
-    is_of_system && named && reference.index.is_none() && reference.directory.is_none()
+    is_of_system && named && reference.is_of_catalogue()
 }
 
 /// Returns whether `version` has the version and the id that `reference` asks for.

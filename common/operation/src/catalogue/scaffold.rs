@@ -17,9 +17,12 @@ use addons_sources::{FetchedPackage, SourceError};
 use common::api::catalogue::{
     AddonTemplate, AddonVersion, CatalogueClass, Constraints, HelmSource, Method, Source, UrlSource,
 };
+use common::api::installation::AddonFrom;
+use common::api::names::API_VERSION;
 use common::catalogue::author::{Author, Typed};
-use common::catalogue::{CatalogueEntry, Origin};
+use common::catalogue::{CatalogueEntry, Origin, channel};
 use common::manifest::parse::{ManifestError, ManifestOptions};
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::OperationError;
@@ -52,6 +55,12 @@ pub enum ScaffoldError {
          file or a folder has it"
     )]
     NoVersion {
+        /// The source, as given.
+        from: String,
+    },
+    /// The source is a catalogue or an index, and not an add-on.
+    #[error("{from}: it is a catalogue, which lists add-ons")]
+    Catalogue {
         /// The source, as given.
         from: String,
     },
@@ -102,23 +111,38 @@ impl ScaffoldRequest<'_> {
             chart: chart.to_owned(),
             // Tags cannot contain the + of a version.
             version: version.map(|version| version.replace('_', "+")),
-            auth: None,
             plain_http: self.plain_http,
+            ..HelmSource::default()
         };
         if let Some(chart) = self.chart {
             return Some(source(self.from, chart, self.version));
         }
         let path = self.from.strip_prefix("oci://")?;
         let (parent, last) = path.rsplit_once('/').unwrap_or((path, ""));
+        let (last, digest) = match last.split_once('@') {
+            Some((last, digest)) => (last, Some(digest)),
+            None => (last, None),
+        };
         let (chart, tag) = match last.split_once(':') {
             Some((chart, tag)) => (chart, Some(tag)),
             None => (last, None),
         };
-        Some(source(
-            &format!("oci://{parent}"),
-            chart,
-            self.version.or(tag),
-        ))
+        let mut chart = source(&format!("oci://{parent}"), chart, self.version.or(tag));
+        chart.digest = digest.map(str::to_owned);
+        Some(chart)
+    }
+
+    /// Returns the source as an installation would name it, before anything is read.
+    pub(crate) fn unread(&self) -> AddonFrom {
+        let helm = self.helm_source();
+        AddonFrom {
+            url: match helm {
+                Some(_) => None,
+                None => url_source(self.from).url,
+            },
+            helm,
+            ..AddonFrom::default()
+        }
     }
 }
 
@@ -133,11 +157,27 @@ pub fn list_packages(from: &Typed) -> Vec<Typed> {
     }
 }
 
-/// Returns the entry for a source.
+/// Returns the entry for a source, to list in a catalogue.
 ///
 /// # Errors
 /// [`ScaffoldError`].
 pub async fn scaffold_entry(
+    ctx: &Context,
+    wanted: &ScaffoldRequest<'_>,
+) -> Result<Scaffold, ScaffoldError> {
+    let found = read_source(ctx, wanted).await?;
+    if found.version.version.is_empty() {
+        let from = wanted.from.to_string();
+        return Err(ScaffoldError::NoVersion { from });
+    }
+    Ok(found)
+}
+
+/// Reads a source, and returns its entry with the hash of the content. The version is empty if neither the request nor the source says one.
+///
+/// # Errors
+/// [`ScaffoldError`].
+pub(crate) async fn read_source(
     ctx: &Context,
     wanted: &ScaffoldRequest<'_>,
 ) -> Result<Scaffold, ScaffoldError> {
@@ -155,12 +195,8 @@ pub async fn scaffold_entry(
     let files = archive::unpack_package(fetched.package).map_err(SourceError::Archive)?;
     let about = read_package(ctx, from, &location, files)?;
     let found = wanted.version.map(str::to_owned).or(about.version);
-    let Some(version) = found else {
-        let from = from.to_string();
-        return Err(ScaffoldError::NoVersion { from });
-    };
     let mut version = AddonVersion {
-        version,
+        version: found.unwrap_or_default(),
         default_namespace: about.objects.namespace,
         constraints: about.constraints,
         template: AddonTemplate {
@@ -201,6 +237,11 @@ async fn scaffold_chart(
         ..AddonVersion::default()
     };
     let verified = fetch_verified(ctx, &source.chart, &version, from).await?;
+    if source.url.starts_with("oci://") {
+        let resolved = verified.fetched.resolved.as_deref();
+        let digest = resolved.and_then(|resolved| resolved.split_once('@'));
+        source.digest = digest.map(|(_, digest)| digest.to_owned());
+    }
     let files = archive::unpack_package(verified.fetched.package).map_err(SourceError::Archive)?;
     let chart = addons_helm::read_chart(&files).map_err(OperationError::from)?;
     source.version = Some(chart.version.clone());
@@ -238,6 +279,10 @@ pub fn take_folder_versions(versions: &mut [Scaffold]) -> BTreeSet<String> {
         }
     }
     replaced
+}
+
+fn is_catalogue(object: &Value) -> bool {
+    object["kind"] == "AddonCatalogue" && object["apiVersion"] == API_VERSION
 }
 
 fn url_source(manifest: &str) -> Source {
@@ -299,6 +344,11 @@ fn read_package(
             if parsed.manifests.is_empty() {
                 let from = from.to_owned();
                 return Err(ScaffoldError::Empty { from });
+            }
+            let mut kinds = parsed.manifests.iter();
+            if kinds.any(|one| channel::is_index(&one.object) || is_catalogue(&one.object)) {
+                let from = from.to_owned();
+                return Err(ScaffoldError::Catalogue { from });
             }
             let told = read_object_facts(&parsed.manifests);
             let is_by_folders = place.is_by_folders;

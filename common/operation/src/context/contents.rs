@@ -8,7 +8,7 @@ use addons_engine::{EngineError, catalogues};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names::COMPATIBLE_ADDONS;
 use common::catalogue::precedence::{UnreadCatalogue, list_losers};
-use common::catalogue::{Catalogue, compatible, is_copy};
+use common::catalogue::{Catalogue, CatalogueEntry, compatible, is_copy};
 use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
@@ -110,6 +110,11 @@ impl Context {
     pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
         let name = match offer {
             Offer::Indexes(locations) => return self.merge_indexes(locations).await,
+            Offer::Entry(entry) => {
+                return Ok(Arc::new(Catalogue::from_entry(CatalogueEntry::clone(
+                    entry,
+                ))));
+            }
             Offer::Nothing => return Ok(Arc::default()),
             Offer::Catalogues => None,
             Offer::Catalogue(name) => Some(name),

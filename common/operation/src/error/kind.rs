@@ -178,6 +178,7 @@ impl OperationError {
             | Self::UnknownInstallation { .. }
             | Self::NotListed(_)
             | Self::OfDirectory { .. }
+            | Self::OtherAddon { .. }
             | Self::Directory(_)
             | Self::Indexes(_)
             | Self::EntryGone { .. }

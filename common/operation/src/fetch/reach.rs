@@ -13,7 +13,7 @@ pub(super) fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
     let entry = &resolved.entry;
     match &*entry.origin {
         Origin::Catalogue { .. } | Origin::Directory { .. } => Reach::cluster(),
-        Origin::Index { location } => {
+        Origin::Index { location } | Origin::Installation { location } => {
             let author = match &entry.author {
                 Author::Unknown => &ctx.author_in(&resolved.name.namespace),
                 author => author,

@@ -178,7 +178,10 @@ fn apply_acceptances(
 }
 
 /// Adds to an error about missing add-ons what other tools have installed of them.
-async fn name_foreign_installs(ctx: &Context, mut error: RequiresError) -> RequiresError {
+pub(crate) async fn name_foreign_installs(
+    ctx: &Context,
+    mut error: RequiresError,
+) -> RequiresError {
     if error.problems.iter().all(|it| it.missing_addon().is_none()) {
         return error;
     }

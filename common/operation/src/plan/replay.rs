@@ -1,5 +1,6 @@
 //! Plans a plan file again, and refuses it if anything has changed (semantics 17.1).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::{EngineError, record};
@@ -171,7 +172,9 @@ fn choose_offer(ctx: &Context, file: &PlanFile) -> Offer {
                 let index = ctx.index_for(location, &plan.installation.namespace);
                 (index.author != Author::Tenant).then_some(index)
             }
-            Origin::Catalogue { .. } | Origin::Directory { .. } => None,
+            Origin::Catalogue { .. } | Origin::Installation { .. } | Origin::Directory { .. } => {
+                None
+            }
         });
     let indexes: Option<Vec<IndexLocation>> = indexes.collect();
     let first = indexes.and_then(|indexes| indexes.into_iter().next());
@@ -194,6 +197,11 @@ async fn resolve_again(
             ctx.fetch_index(&index).await?
         }
         Origin::Catalogue { .. } => ctx.catalogue(&Offer::Catalogues).await?,
+        Origin::Installation { .. } => {
+            let own = CatalogueEntry::from_installation(&then.wanted.spec.addon_ref);
+            let own = own.ok_or_else(|| OperationError::NoEntry(then.addon.clone()))?;
+            Arc::new(Catalogue::from_entry(own))
+        }
         Origin::Directory { path } => {
             return Err(OperationError::OfDirectory {
                 installation: then.installation.clone(),
@@ -242,7 +250,7 @@ async fn check_index(
     }
     let mut wanted = AddonInstallation::new(&then.installation.name, spec.clone());
     wanted.metadata.namespace = Some(then.installation.namespace.clone());
-    policies::check_index(resolver.ctx, &wanted).await
+    policies::check_source(resolver.ctx, &wanted).await
 }
 
 /// Returns the entry with the same name, version and id. Entries of a kops index may differ only in their hash or range.

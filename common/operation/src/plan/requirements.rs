@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_plan::claims::is_believed;
-use addons_plan::requires::{self, Dependent, PresentInstallation, RequiresError};
+use addons_plan::requires::{self, Dependent, InstallOrder, PresentInstallation, RequiresError};
 use common::api::catalogue::Requirement;
 use common::api::conditions::{Condition, READY, TIMED_OUT};
 use common::api::installation::{
@@ -30,6 +30,28 @@ pub(crate) fn order_installations(
     records: &Records,
     available: &AvailableVersions,
 ) -> Result<Vec<Vec<InstallationName>>, RequiresError> {
+    let order = check(installations, records, available)?;
+    for unready in order.unready {
+        ctx.report_finding(Finding::Requirement(unready));
+    }
+    let named = |first: Vec<usize>| {
+        let first = first
+            .into_iter()
+            .filter_map(|index| installations.get(index));
+        first.map(|resolved| resolved.name.clone()).collect()
+    };
+    Ok(order.first.into_iter().map(named).collect())
+}
+
+/// Checks the requirements of the installations of a command.
+///
+/// # Errors
+/// As [`order_installations`].
+pub(crate) fn check(
+    installations: &[&Resolved],
+    records: &Records,
+    available: &AvailableVersions,
+) -> Result<InstallOrder, RequiresError> {
     let names: Vec<String> = installations
         .iter()
         .map(|resolved| resolved.name.to_string())
@@ -45,18 +67,7 @@ pub(crate) fn order_installations(
         })
         .collect();
     let present = NamedRecords::new(records.in_cluster());
-    let order =
-        requires::resolve_order(&wanted, &present.list_present(&records.system), available)?;
-    for unready in order.unready {
-        ctx.report_finding(Finding::Requirement(unready));
-    }
-    let named = |first: Vec<usize>| {
-        let first = first
-            .into_iter()
-            .filter_map(|index| installations.get(index));
-        first.map(|resolved| resolved.name.clone()).collect()
-    };
-    Ok(order.first.into_iter().map(named).collect())
+    requires::resolve_order(&wanted, &present.list_present(&records.system), available)
 }
 
 /// Orders the records of an uninstallation, each before those that it requires. `installed` are the installations that the command installs

@@ -50,9 +50,10 @@ impl Resolver<'_> {
             return Err(OperationError::Suspended(name));
         }
         let mut resolved = Resolved::new(name, existing, entry, selection.rules);
-        resolved.is_asked_for = new.addon.version.is_some();
+        let is_named = matches!(self.offer, Offer::Entry(_));
+        resolved.is_asked_for = is_named || new.addon.version.is_some();
         // The webhook guards the entry that a core record names (semantics 18.1).
-        if resolved.is_asked_for || new.core {
+        if new.addon.version.is_some() || new.core {
             resolved.pin();
         }
         let spec = &mut resolved.wanted.spec;
@@ -102,7 +103,7 @@ impl Resolver<'_> {
                 index: Some(location),
                 ..AddonRef::default()
             };
-            policies::check_index(self.ctx, &wanted).await?;
+            policies::check_source(self.ctx, &wanted).await?;
         }
         Ok(())
     }
@@ -121,8 +122,9 @@ impl Resolver<'_> {
         let is_named = new.name.is_none() && matches!(self.offer, Offer::Catalogues);
         let existing = self.records.get(&name).filter(|record| {
             let reference = &record.spec.addon_ref;
-            let has_index = reference.index.is_some() && reference.name == new.addon.name;
-            is_named && has_index && !offered.names().contains(&new.addon.name.as_str())
+            let has_own = reference.index.is_some() || reference.from.is_some();
+            let has_own = has_own && reference.name == new.addon.name;
+            is_named && has_own && !offered.names().contains(&new.addon.name.as_str())
         });
         match existing {
             Some(record) => catalogue_of(self.ctx, record).await,

@@ -45,10 +45,13 @@ pub async fn catalogue_of(
 ) -> Result<Arc<Catalogue>, OperationError> {
     let reference = &record.spec.addon_ref;
     let installation = name_of(record);
+    if let Some(entry) = CatalogueEntry::from_installation(reference) {
+        return Ok(Arc::new(Catalogue::from_entry(entry)));
+    }
     match (&reference.index, &reference.directory) {
         (Some(index), _) => {
             if !is_admitted(record) {
-                policies::check_index(ctx, record).await?;
+                policies::check_source(ctx, record).await?;
             }
             let index = ctx.index_for(index, &installation.namespace);
             let read = ctx.fetch_index(&index).await.map_err(Box::new);

@@ -14,6 +14,7 @@ use common::api::catalogue::Method;
 use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_WRITTEN_BY;
 use common::api::policy::{AddonPolicy, AllowedContent};
+use common::catalogue::CatalogueEntry;
 use common::manifest::yaml::DuplicateKeys;
 use kube::ResourceExt as _;
 
@@ -113,16 +114,16 @@ async fn check_without_content(
     }
 }
 
-/// Refuses an index before it is read. `installation` is the record as it will be. An installation that already comes from the index was
-/// allowed to, and may be repaired.
+/// Refuses an index, or a chart or manifest by reference, before it is read. `installation` is the record as it will be. An installation
+/// that already comes from there was allowed to, and may be repaired.
 ///
 /// # Errors
 /// Those of [`check_before_fetch`].
-pub(crate) async fn check_index(
+pub(crate) async fn check_source(
     ctx: &Context,
     installation: &AddonInstallation,
 ) -> Result<(), OperationError> {
-    let judged = match index_verdict(ctx, installation).await {
+    let judged = match source_verdict(ctx, installation).await {
         Err(error) if error.is_forbidden() => return Ok(()),
         judged => judged?,
     };
@@ -130,7 +131,7 @@ pub(crate) async fn check_index(
     Ok(verdict::conclude(ctx, &what, &judged)?)
 }
 
-async fn index_verdict(
+async fn source_verdict(
     ctx: &Context,
     installation: &AddonInstallation,
 ) -> Result<Verdict, OperationError> {
@@ -140,10 +141,11 @@ async fn index_verdict(
         return Ok(verdict);
     }
     let labels = selector_labels(ctx, policies, &name_of(installation).namespace).await?;
+    let entry = CatalogueEntry::from_installation(&installation.spec.addon_ref);
     let candidate = PolicyCandidate {
         installation,
         labels: &labels,
-        entry: None,
+        entry: entry.as_ref(),
         images: None,
         requester: None,
     };

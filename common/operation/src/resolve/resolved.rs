@@ -15,8 +15,8 @@ use addons_render::hooks::Occasion;
 use addons_versions::tolerant;
 use common::api::catalogue::{Method, PruneKind};
 use common::api::installation::{
-    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
-    ObjectState,
+    AddonFrom, AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef,
+    Installed, ObjectState,
 };
 use common::api::names::{ANNOTATION_DEFAULTED, ANNOTATION_WRITTEN_BY, InstallationName};
 use common::catalogue::content::{self, ContentError};
@@ -297,7 +297,9 @@ impl Resolved {
     pub fn place(&self) -> String {
         let entry = &self.entry;
         match (&*entry.origin, entry.place.as_str()) {
-            (Origin::Index { location }, "") => return location.clone(),
+            (Origin::Index { location }, "") | (Origin::Installation { location }, _) => {
+                return location.clone();
+            }
             (Origin::Directory { path }, _) => return format!("{} in {path}", entry.addon),
             _ => {}
         }
@@ -370,21 +372,21 @@ fn forget_writer(record: &mut AddonInstallation) {
 
 /// Returns a reference to the entry. It names the version only if `before` does; otherwise it follows newer entries (semantics 12.2).
 fn reference(entry: &CatalogueEntry, before: &AddonRef) -> AddonRef {
-    let (mut catalogue, mut index, mut directory) = (None, None, None);
+    let mut reference = AddonRef::default();
     match &*entry.origin {
-        Origin::Catalogue { name, .. } => catalogue = Some(name.clone()),
-        Origin::Index { location } => index = Some(location.clone()),
-        Origin::Directory { path } => directory = Some(path.clone()),
+        Origin::Catalogue { name, .. } => reference.catalogue = Some(name.clone()),
+        Origin::Index { location } => reference.index = Some(location.clone()),
+        Origin::Installation { .. } => {
+            reference.from = Some(AddonFrom::from_version(&entry.version))
+        }
+        Origin::Directory { path } => reference.directory = Some(path.clone()),
     }
     let (version, id) = version_and_id(entry);
     AddonRef {
         name: entry.addon.clone(),
         version: version.filter(|_| before.version.is_some()),
         id: id.filter(|_| before.version.is_some() || before.id.is_some()),
-        catalogue,
-        index,
-        directory,
-        digest: None,
+        ..reference
     }
 }
 
@@ -411,6 +413,9 @@ fn refers_to(reference: &AddonRef, entry: &CatalogueEntry) -> bool {
             !has_origin(reference) || reference.catalogue.as_ref() == Some(name)
         }
         Origin::Index { location } => reference.index.as_ref() == Some(location),
+        Origin::Installation { .. } => {
+            reference.from.as_ref() == Some(&AddonFrom::from_version(&entry.version))
+        }
         Origin::Directory { path } => reference.directory.as_ref() == Some(path),
     };
     let version = reference.version.as_deref();
@@ -427,7 +432,7 @@ fn leaves_id_open(reference: &AddonRef) -> bool {
 }
 
 fn has_origin(reference: &AddonRef) -> bool {
-    reference.catalogue.is_some() || reference.index.is_some() || reference.directory.is_some()
+    reference.catalogue.is_some() || !reference.is_of_catalogue()
 }
 
 /// Returns the version and id of an entry, if it has them.

@@ -92,6 +92,13 @@ pub async fn complete_and_check(
         let is_of_written =
             |problem: &AdmissionProblem| problem.rule != rules::installation::guards::CORE_SPEC;
         verdict.problems.retain(is_of_written);
+        // Without a webhook, no one has judged what the record names itself.
+        let from = resolved.wanted.spec.addon_ref.from.as_ref();
+        let hash = resolved.installed().map(|it| it.manifest_hash.as_str());
+        if from.is_some_and(|from| hash != Some(&*from.manifest_hash)) {
+            let named = rules::installation::named_content(&resolved.wanted, None, facts);
+            verdict.problems.extend(named);
+        }
     }
     // The webhook does not have the entries of an index; here the chosen one is known.
     if matches!(*resolved.entry.origin, Origin::Index { .. }) {

@@ -118,10 +118,7 @@ impl Resolver<'_> {
         // The record keeps its default values of these fields, which never change.
         if let Some(before) = before {
             let origin = &before.addon_ref;
-            let names_none = reference.catalogue.is_none()
-                && reference.index.is_none()
-                && reference.directory.is_none();
-            if names_none {
+            if reference.catalogue.is_none() && reference.is_of_catalogue() {
                 reference.catalogue.clone_from(&origin.catalogue);
             }
             spec.core_addon |= before.core_addon;

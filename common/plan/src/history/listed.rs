@@ -73,7 +73,7 @@ impl StoredRevision {
         let named = reference.catalogue.as_deref();
         let kept = match &*entry.origin {
             Origin::Catalogue { name, .. } => Some(name.as_str()),
-            Origin::Index { .. } | Origin::Directory { .. } => None,
+            Origin::Index { .. } | Origin::Installation { .. } | Origin::Directory { .. } => None,
         };
         Some(named.into_iter().chain(kept).collect())
     }

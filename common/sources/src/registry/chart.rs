@@ -76,7 +76,7 @@ pub enum RegistryChartError {
 }
 
 /// Fetches a chart as the file `NAME-VERSION.tgz`. Without a version it fetches the newest; with a range, the
-/// newest in the range. Pre-releases are only chosen if the range names one. The result has
+/// newest in the range; with a digest, that manifest, whatever the tag of the version names. Pre-releases are only chosen if the range names one. The result has
 /// `VERSION@sha256:…` as `resolved`, with the digest of the manifest that `helm pull` prints.
 ///
 /// With a warm cache, a version needs no request, and a range needs one per page of tags.
@@ -134,6 +134,9 @@ impl<'a> ChartRequest<'a> {
     }
 
     async fn forget(&self, access: &SourceAccess<'_>) -> Result<(), RegistryChartError> {
+        if self.source.digest.is_some() {
+            return Ok(());
+        }
         let mut registry = RegistryClient::open(&self.reference, self.source.plain_http, access)?;
         let tag = self.resolve_tag(&mut registry, access).await?;
         let key = self.key(&tag);
@@ -200,7 +203,8 @@ impl<'a> ChartRequest<'a> {
         key: &str,
         tag: &str,
     ) -> Result<FetchedPackage, RegistryChartError> {
-        let found = registry.image(tag).await?;
+        let named = self.source.digest.as_deref().unwrap_or(tag);
+        let found = registry.image(named).await?;
         let no_chart = |found: String| RegistryChartError::NoChart {
             chart: format!("{}:{tag}", self.name()),
             found,
@@ -283,7 +287,9 @@ impl<'a> ChartRequest<'a> {
     }
 
     fn key(&self, tag: &str) -> String {
-        format!("{} {tag}{}", self.name(), self.seen)
+        let digest = self.source.digest.as_deref();
+        let digest = digest.map_or_else(String::new, |digest| format!("@{digest}"));
+        format!("{} {tag}{digest}{}", self.name(), self.seen)
     }
 
     fn range_key(&self) -> String {

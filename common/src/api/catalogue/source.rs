@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Where manifests come from. Exactly one field is set.
 // Counts properties instead of using a CEL rule, because any rule with a list exceeds the cost limit of the API server in a list of
 // 1000 × 1000.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct Source {
@@ -94,7 +94,7 @@ impl<'a> SourceKind<'a> {
 }
 
 /// A folder or file in a git repository.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GitSource {
     /// URL of the repository.
     pub remote: String,
@@ -110,7 +110,7 @@ pub struct GitSource {
 }
 
 /// A branch, a tag or a commit. Exactly one field is set.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct GitRef {
     /// A branch, which is followed.
@@ -125,7 +125,7 @@ pub struct GitRef {
 }
 
 /// An image that contains manifests.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DockerSource {
     /// Image reference.
     pub image: String,
@@ -145,7 +145,7 @@ pub struct DockerSource {
 }
 
 /// A chart in a Helm repository.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HelmSource {
     /// `http(s)://` or `oci://`.
     pub url: String,
@@ -154,6 +154,10 @@ pub struct HelmSource {
     /// Version of the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Digest of the chart in an `oci://` registry, which is read whatever the tag of the version names now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
+    pub digest: Option<String>,
     /// Credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
@@ -167,7 +171,7 @@ pub struct HelmSource {
 }
 
 /// A manifest or, with method helm, a chart archive, by URL: `http(s)://`, `s3://`, `gs://`, `az://`, `file://`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UrlSource {
     /// Absolute, or relative to the location of the catalogue.
     #[schemars(length(min = 1, max = 2048))]
@@ -178,7 +182,7 @@ pub struct UrlSource {
 }
 
 /// A manifest in the catalogue itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InlineSource {
     /// YAML documents.
     pub manifest: String,
@@ -196,7 +200,7 @@ pub struct CatalogueSource {
 }
 
 /// Credentials, by reference (semantics 16.2).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Auth {
     /// A Secret in the namespace of the catalogue.
@@ -204,7 +208,7 @@ pub struct Auth {
 }
 
 /// Name of a Secret.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretRef {
     /// Name of the Secret.
     pub name: String,

@@ -161,6 +161,7 @@ fn read_guarded_spec(fields: &RawFields<'_>) -> AddonInstallationSpec {
             catalogue: of_reference("catalogue"),
             index: of_reference("index"),
             directory: of_reference("directory"),
+            from: None,
             digest: of_reference("digest"),
         },
         core_addon: is_true("coreAddon"),

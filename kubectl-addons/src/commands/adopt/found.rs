@@ -99,7 +99,7 @@ fn adopt_command(
             flags.collect()
         }
         Offer::Catalogue(name) => format!(" --catalogue {name}"),
-        Offer::Catalogues | Offer::Nothing => String::new(),
+        Offer::Catalogues | Offer::Entry(_) | Offer::Nothing => String::new(),
     };
     let names = [Some(&install.name), install.chart.as_ref()];
     let addon = names

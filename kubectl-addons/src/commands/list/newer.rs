@@ -41,7 +41,8 @@ impl NewerVersions {
         facts: &ClusterVersions,
     ) -> Result<Option<String>> {
         let reference = &record.spec.addon_ref;
-        if reference.directory.is_some() || reference.index.is_some() && !self.reads_indexes {
+        let is_index_unread = reference.index.is_some() && !self.reads_indexes;
+        if reference.directory.is_some() || reference.from.is_some() || is_index_unread {
             return Ok(None);
         }
         if reference.index.is_none() {

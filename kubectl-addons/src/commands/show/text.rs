@@ -24,6 +24,7 @@ pub fn render_addon(shown: &ShownAddon) -> String {
             let origin = match &entry.origin {
                 Origin::Catalogue { .. } => "catalogue",
                 Origin::Index { .. } => "index",
+                Origin::Installation { .. } => "reference",
                 Origin::Directory { .. } => "directory",
             };
             let origin = format!("{origin} {}", short_origin(&entry.origin));

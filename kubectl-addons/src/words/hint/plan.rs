@@ -318,9 +318,14 @@ pub(super) fn requires_hints(error: &RequiresError) -> Vec<String> {
             "upgrade"
         };
         lines.push(match fitting {
-            Some(fitting) => format!(
-                "fix:    kubectl addons {verb} {requires}@{fitting}, or name it in the same command"
-            ),
+            Some(fitting) => {
+                let is_offered = there.is_empty() && typed::takes_flag("--with-required");
+                let or = match is_offered {
+                    true => "add --with-required",
+                    false => "name it in the same command",
+                };
+                format!("fix:    kubectl addons {verb} {requires}@{fitting}, or {or}")
+            }
             None => format!("fix:    add a catalogue with a version of {requires} that fits"),
         });
     }

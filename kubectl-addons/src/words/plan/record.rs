@@ -134,7 +134,10 @@ fn describe_origin(reference: &AddonRef) -> String {
     let named = named.filter_map(|(word, name)| Some(format!("{word} {}", name.as_ref()?)));
     let named: Vec<String> = named.collect();
     match named.as_slice() {
-        [] => "any catalogue".to_owned(),
+        [] => match &reference.from {
+            Some(from) => format!("{} ({})", from.location(), from.digest()),
+            None => "any catalogue".to_owned(),
+        },
         named => named.join(", "),
     }
 }

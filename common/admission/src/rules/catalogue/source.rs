@@ -5,7 +5,7 @@ use crate::rules::location::{
     CREDENTIALS, check_ssh_remote, check_url, is_loopback, is_unencrypted,
 };
 use crate::verdict::AdmissionProblem;
-use common::api::catalogue::{AddonCatalogue, GitRef, Source, SourceKind};
+use common::api::catalogue::{AddonCatalogue, GitRef, Source, SourceKind, UrlSource};
 use common::catalogue::check_hash;
 use common::image::without_user;
 
@@ -35,17 +35,20 @@ pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<AdmissionProblem> {
         return Vec::new();
     };
     let mut wrong = find_wrong_fields(&from.to_source(), "spec.from");
-    if let Some(url) = &from.url {
-        let scheme = url.manifest.split_once("://").map(|(scheme, _)| scheme);
-        if scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case("file")) {
-            let why = "a catalogue in a cluster comes from a server: write an absolute URL";
-            wrong.push(("url.manifest", why.to_owned()));
-        }
+    if from.url.as_ref().is_some_and(is_on_no_server) {
+        let why = "a catalogue in a cluster comes from a server: write an absolute URL";
+        wrong.push(("url.manifest", why.to_owned()));
     }
     let problems = wrong.into_iter();
     let problem =
         |(field, why)| AdmissionProblem::invalid("source", format!("spec.from.{field}"), why);
     problems.map(problem).collect()
+}
+
+/// Returns whether only this machine could read a file, or whether its location is relative.
+pub(crate) fn is_on_no_server(url: &UrlSource) -> bool {
+    let scheme = url.manifest.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case("file"))
 }
 
 /// Returns the wrong fields of the source at `place`, and what is wrong with each.
@@ -76,6 +79,11 @@ fn find_wrong_fields(source: &Source, place: &str) -> Vec<(&'static str, String)
                 let why =
                     "it applies only to oci:// URLs; other URLs start with http:// or https://";
                 wrong.push(("helm.plainHTTP", why.to_owned()));
+            }
+            if helm.digest.is_some() && !helm.url.starts_with("oci://") {
+                let why =
+                    "it names a manifest in a registry; a repository is verified with manifestHash";
+                wrong.push(("helm.digest", why.to_owned()));
             }
         }
         SourceKind::Url(url) => {

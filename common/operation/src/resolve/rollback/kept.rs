@@ -22,6 +22,9 @@ impl Resolver<'_> {
         reference: &AddonRef,
         revision: &StoredRevision,
     ) -> Result<Option<CatalogueEntry>, OperationError> {
+        if let Some(own) = CatalogueEntry::from_installation(reference) {
+            return Ok(Some(own));
+        }
         let Some(entry) = revision.entry_as_installed() else {
             return Ok(None);
         };
