@@ -12,6 +12,7 @@ use addons_render::chart::ChartDescription;
 use addons_render::package::Package;
 use addons_render::text::{RenderedText, invalid_templates, values_file};
 use addons_sources::archive;
+use addons_sources::registry::chart;
 use addons_sources::url::{self, UrlError};
 use addons_sources::{FetchedPackage, SourceError};
 use common::api::catalogue::{
@@ -224,6 +225,8 @@ async fn scaffold_chart(
     mut source: HelmSource,
     from: &Typed,
 ) -> Result<Scaffold, ScaffoldError> {
+    // What the tag names now counts, not what it named when it was read last.
+    chart::forget(&source, &ctx.access(&ctx.reach_of_typed(from))).await;
     let of = |helm: &HelmSource| Source {
         helm: Some(helm.clone()),
         ..Source::default()
