@@ -251,7 +251,7 @@ fn patches() -> Vec<(Value, &'static str)> {
         ),
         (
             json!([{"op": "add", "path": "/spec/addonRef/index", "value": "b"}]),
-            "at most one of catalogue, index and directory",
+            "at most one of catalogue, index, directory and from",
         ),
         (
             json!([{"op": "add", "path": "/spec/reconcile", "value": "Always"}]),
