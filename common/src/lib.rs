@@ -9,6 +9,7 @@
 //! | [`values`] | layers of values, forms, dotted paths |
 //! | [`directory`] | the add-ons of a directory of the addon-manager, and the installations that are no longer in it |
 //! | [`manifest`] | YAML as Kubernetes reads it, keys, digests, ownership marks |
+//! | [`patch`] | patches of rendered objects, as in kustomize |
 //! | [`schema`] | whether an object fits the schema of its definition |
 //! | [`target`], [`pin`] | which cluster a namespace stands for, and whether a record belongs to it |
 //! | [`image`], [`registry`], [`oci`] | image references, private registries, OCI manifests and layouts |
@@ -37,6 +38,7 @@ pub mod image;
 pub mod manifest;
 pub mod nearest;
 pub mod oci;
+pub mod patch;
 pub mod pin;
 pub mod registry;
 pub mod right;

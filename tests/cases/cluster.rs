@@ -33,6 +33,7 @@ mod main_job;
 mod matrix;
 mod metallb;
 mod ordering;
+mod patches;
 mod plans;
 mod policy;
 mod preflight;

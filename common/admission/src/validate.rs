@@ -254,7 +254,7 @@ pub fn is_policy_relevant(
     })
 }
 
-/// Returns whether reference and values are validated as well: when an installation is created, and when they change or may have changed
+/// Returns whether reference, values and patches are validated as well: when an installation is created, and when they change or may have changed
 /// (semantics 4).
 fn is_content_checked(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
     old.is_none_or(|old| {
@@ -262,6 +262,7 @@ fn is_content_checked(new: &AddonInstallation, old: Option<&AddonInstallation>) 
             || new.spec.addon_ref != old.spec.addon_ref
             || new.spec.values != old.spec.values
             || new.spec.values_from != old.spec.values_from
+            || new.spec.patches != old.spec.patches
     })
 }
 
@@ -362,6 +363,7 @@ fn check_entry(
         verdict.add_problem(rules::installation::target_namespace(new, entry));
         let values = entry.map(|entry| rules::installation::values(new, entry));
         verdict.problems.extend(values.into_iter().flatten());
+        verdict.add_problem(rules::installation::patches(new, entry));
     }
     check_policies(new, entry, requester, facts, &mut verdict);
     verdict

@@ -24,6 +24,7 @@ use addons_sources::{SourceError, credentials::CredentialsError, dependency::Dep
 use addons_sources::{location::CatalogueError, url::UrlError};
 use addons_versions::VersionError;
 use common::manifest::{digest::HashError, parse::ManifestError};
+use common::patch::PatchError;
 use common::schema::SchemaError;
 use common::{api::names::InstallationName, directory::DirectoryProblem};
 use common::{image::ImageError, pin::OtherCluster, registry::RegistryNameError};
@@ -358,6 +359,9 @@ pub enum OperationError {
     /// A manifest cannot be parsed.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// A patch of the installation is not valid, or cannot be applied.
+    #[error(transparent)]
+    Patch(#[from] PatchError),
     /// A template cannot be rendered.
     #[error(transparent)]
     Text(#[from] TextError),

@@ -3,7 +3,7 @@
 use addons_plan::history::RevisionRequest;
 use addons_plan::prune::limit::PruneLimit;
 use common::api::catalogue::FormField;
-use common::api::installation::{AddonInstallation, ValuesFromSource};
+use common::api::installation::{AddonInstallation, ObjectPatch, ValuesFromSource};
 use common::values;
 use common::values::set::{Assignment, ValueRemoval};
 use serde_json::{Value, json};
@@ -90,6 +90,8 @@ pub struct Edits {
     pub registry: Option<String>,
     /// Whether the definitions in `crds/` of charts are left out; `None` = unchanged.
     pub skip_crds: Option<bool>,
+    /// Other patches of the rendered objects; an empty list = none.
+    pub patches: Option<Vec<ObjectPatch>>,
     /// Whether to remove the version from the record, which then follows the newest one that fits.
     pub unpin: bool,
 }
@@ -141,6 +143,7 @@ impl Edits {
             values_from: self.values_from.clone(),
             registry: self.registry.clone(),
             skip_crds: self.skip_crds,
+            patches: self.patches.clone(),
             unpin: self.unpin,
         }
     }

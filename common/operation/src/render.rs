@@ -26,6 +26,7 @@ use common::catalogue::CatalogueEntry;
 use common::catalogue::due::DueVerdict;
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
+use common::patch::{PatchedObject, Patches};
 use common::values::mask::SecretMask;
 use futures::StreamExt as _;
 use futures::stream;
@@ -48,6 +49,8 @@ pub struct Rendered {
     pub manifests: Vec<Manifest>,
     /// The fields that the chart generates at random.
     pub random: RandomFields,
+    /// What the patches of the installation changed.
+    pub patched: Vec<PatchedObject>,
     /// The chart that helm itself installs, with its values; the objects are then empty.
     pub release: Option<CompleteChart>,
     /// The hash of the entry, or that of the package if the entry has none (semantics 11.4).
@@ -104,19 +107,31 @@ pub async fn render(ctx: &Context, fetched: Vec<Staged<Fetched>>) -> Vec<Staged<
 pub(crate) fn take_given(installations: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Rendered>> {
     let rendered = installations.into_iter().filter_map(|resolved| {
         let given = resolved.given.clone()?;
+        let mut manifests = given.manifests.clone();
+        let patches = Patches::compile(&resolved.wanted.spec.patches);
+        let patched = patches.and_then(|it| it.apply(&mut manifests, resolved.target_namespace()));
+        let patched = match patched {
+            Ok(patched) => patched,
+            Err(error) => {
+                let stage = StageResult::Failed(given.wrap_error(&resolved, error.into()));
+                return Some(Staged { resolved, stage });
+            }
+        };
         let inputs = Inputs::without_cluster(&resolved, RenderData::None);
         let due = resolved.check_due(&inputs, Some(&given.digest));
         let occasion = match due {
             DueVerdict::No => Occasion::Repair,
             _ => resolved.occasion(),
         };
-        let kept = hooks::select_for_occasion(given.manifests.clone(), occasion, Method::Manifest);
+        let kept = hooks::select_for_occasion(manifests, occasion, Method::Manifest);
         let mut warnings = given.warnings.clone();
+        warnings.extend(patched.iter().filter_map(PatchedObject::warn_secret));
         warnings.extend(kept.left_out.iter().map(ToString::to_string));
         let rendered = Rendered {
             inputs,
             manifests: kept.manifests,
             random: RandomFields::default(),
+            patched,
             release: None,
             manifest_hash: given.digest.clone(),
             resolved: None,
@@ -167,12 +182,17 @@ async fn render_one(
         signature,
         warnings,
     } = verified;
+    within(
+        Patches::check_release(&resolved.wanted.spec.patches),
+        || resolved.place(),
+    )?;
     let chart = chart::complete(ctx, resolved, &inputs, fetched.package).await;
     let chart = within(chart, || resolved.place())?;
     let warnings = warnings.into_iter().chain(chart.warnings.clone()).collect();
     Ok(Rendered {
         manifests: Vec::new(),
         random: RandomFields::default(),
+        patched: Vec::new(),
         release: Some(chart),
         manifest_hash,
         resolved: fetched.resolved,
@@ -227,11 +247,14 @@ pub async fn render_objects(
         occasion: Some(occasion),
         duplicate_keys: ctx.duplicate_keys(),
         registry: within(resolved.registry(), place)?,
+        patches: resolved.wanted.spec.patches.clone(),
+        namespace: resolved.target_namespace().to_owned(),
     };
     let mask = inputs.mask();
     let RenderedObjects {
         manifests,
         random,
+        patched,
         resting,
         definitions,
         warnings,
@@ -244,6 +267,7 @@ pub async fn render_objects(
         inputs,
         manifests,
         random,
+        patched,
         release: None,
         manifest_hash: verified.manifest_hash,
         resolved: verified.fetched.resolved,
@@ -275,6 +299,7 @@ pub(crate) async fn parse_objects(
             let error = match error {
                 ObjectsError::Text(error) => OperationError::from(error),
                 ObjectsError::Manifest(error) => OperationError::from(error),
+                ObjectsError::Patch(error) => OperationError::from(error),
             };
             error.masked(mask)
         }),

@@ -16,12 +16,14 @@ use super::package::Package;
 use super::random::RandomFields;
 use super::text::{RenderedText, TextError, TextSection};
 use common::api::catalogue::Method;
+use common::api::installation::ObjectPatch;
 use common::causes::with_causes;
 use common::entrance;
 use common::manifest::key::ObjectKey;
 use common::manifest::parse::{ManifestError, ManifestOptions, ParsedManifests, parse};
 use common::manifest::yaml::DuplicateKeys;
 use common::manifest::{FilePosition, Manifest};
+use common::patch::{PatchError, PatchedObject, Patches};
 use common::registry::Registry;
 
 /// The inputs from which the objects of a package are made.
@@ -39,6 +41,10 @@ pub struct RenderRequest {
     pub duplicate_keys: DuplicateKeys,
     /// The registry that replaces all others.
     pub registry: Option<Registry>,
+    /// The patches of the installation, which are applied before hooks are selected and images rewritten.
+    pub patches: Vec<ObjectPatch>,
+    /// The namespace of objects that name none, for the targets of patches.
+    pub namespace: String,
 }
 
 /// The source of the texts.
@@ -83,6 +89,8 @@ pub struct RenderedObjects {
     pub manifests: Vec<Manifest>,
     /// Fields that are generated at random.
     pub random: RandomFields,
+    /// What the patches changed.
+    pub patched: Vec<PatchedObject>,
     /// Hooks that a repair leaves out: [`hooks::HookSelection::resting`].
     pub resting: Vec<ObjectKey>,
     /// Names of the definitions in `crds/`.
@@ -102,6 +110,9 @@ pub enum ObjectsError {
     /// A manifest is not valid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// A patch is not valid, or cannot be applied.
+    #[error(transparent)]
+    Patch(#[from] PatchError),
 }
 
 /// Renders the templates, if any, and parses the texts. `stop` ends the rendering.
@@ -131,48 +142,57 @@ pub fn render_objects(
             (Cow::Owned(text), None, Default::default())
         }
     };
-    let (parsed, resting) = parse_text(&text, request)?;
+    let patches = Patches::compile(&request.patches)?;
+    let parsed = parse_text(&text, &patches, request)?;
     let random = match again {
         Some(again) => {
-            let (again, _) = self::parse_text(again, request)?;
+            let again = parse_text(again, &patches, request)?;
             RandomFields::from_renderings(&parsed.manifests, &again.manifests)
         }
         None => RandomFields::default(),
     };
-    let ParsedManifests {
-        mut manifests,
-        warnings,
-    } = parsed;
     let registry = request.registry.as_ref();
+    let mut manifests = parsed.manifests;
     let doubts = registry.map_or_else(Vec::new, |registry| rewrite(&mut manifests, registry));
     Ok(RenderedObjects {
         manifests,
         random,
-        resting,
         definitions: definition_names(crds),
-        warnings,
         doubts,
+        ..parsed
     })
 }
 
-/// Parses the objects of a text, and selects those for the occasion. Also returns the hooks that a repair leaves out.
+/// Parses the objects of a text, patches them, and selects those for the occasion.
 fn parse_text(
     text: &RenderedText,
+    patches: &Patches,
     request: &RenderRequest,
-) -> Result<(ParsedManifests, Vec<ObjectKey>), ManifestError> {
+) -> Result<RenderedObjects, ObjectsError> {
     let options = ManifestOptions {
         duplicate_keys: request.duplicate_keys,
         ..ManifestOptions::default()
     };
-    let mut parsed = text.parse_objects(&request.location, &options)?;
-    let Some(occasion) = request.occasion else {
-        return Ok((parsed, Vec::new()));
+    let ParsedManifests {
+        mut manifests,
+        mut warnings,
+    } = text.parse_objects(&request.location, &options)?;
+    let patched = patches.apply(&mut manifests, &request.namespace)?;
+    warnings.extend(patched.iter().filter_map(PatchedObject::warn_secret));
+    let mut parsed = RenderedObjects {
+        manifests,
+        patched,
+        warnings,
+        ..RenderedObjects::default()
     };
-    let kept = hooks::select_for_occasion(parsed.manifests, occasion, request.method);
-    parsed.manifests = kept.manifests;
-    let left_out = kept.left_out.iter().map(ToString::to_string);
-    parsed.warnings.extend(left_out);
-    Ok((parsed, kept.resting))
+    if let Some(occasion) = request.occasion {
+        let kept = hooks::select_for_occasion(parsed.manifests, occasion, request.method);
+        parsed.manifests = kept.manifests;
+        let left_out = kept.left_out.iter().map(ToString::to_string);
+        parsed.warnings.extend(left_out);
+        parsed.resting = kept.resting;
+    }
+    Ok(parsed)
 }
 
 /// Rewrites all images to a registry. Returns messages about texts that may be images and were not rewritten.
@@ -206,6 +226,7 @@ struct WrittenObjects<'a> {
     error: Option<String>,
     manifests: Vec<WrittenManifest<'a>>,
     random: &'a RandomFields,
+    patched: &'a [PatchedObject],
     resting: &'a [ObjectKey],
     definitions: &'a BTreeSet<String>,
     warnings: &'a [String],
@@ -225,6 +246,7 @@ struct ReadObjects<'a> {
     #[serde(borrow)]
     manifests: Vec<ReadManifest<'a>>,
     random: RandomFields,
+    patched: Vec<PatchedObject>,
     resting: Vec<ObjectKey>,
     definitions: BTreeSet<String>,
     warnings: Vec<String>,
@@ -257,6 +279,7 @@ pub fn to_bytes(
             })
             .collect(),
         random: &objects.random,
+        patched: &objects.patched,
         resting: &objects.resting,
         definitions: &objects.definitions,
         warnings: &objects.warnings,
@@ -282,6 +305,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Result<RenderedObjects, String>, serde
     Ok(Ok(RenderedObjects {
         manifests: manifests.collect::<Result<_, _>>()?,
         random: read.random,
+        patched: read.patched,
         resting: read.resting,
         definitions: read.definitions,
         warnings: read.warnings,
@@ -304,6 +328,8 @@ mod tests {
             occasion: Some(Occasion::Install),
             duplicate_keys: DuplicateKeys::LastWins,
             registry: "mirror.example.com/a".parse().ok(),
+            patches: Vec::new(),
+            namespace: "web".to_owned(),
         }
     }
 
@@ -357,6 +383,26 @@ mod tests {
         let here = render_objects(&chart, &StopFlag::default()).unwrap();
         assert!(!here.random.is_empty() && here.definitions.contains("tills.a.example"));
         assert_eq!(elsewhere(&chart), Ok(here));
+
+        // What a patch sets is not random, and the record would show it.
+        let patched = RenderRequest {
+            patches: vec![ObjectPatch {
+                target: None,
+                patch:
+                    "{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: fixed}}"
+                        .to_owned(),
+            }],
+            ..chart
+        };
+        let here = render_objects(&patched, &StopFlag::default()).unwrap();
+        assert!(here.random.is_empty(), "{:?}", here.random);
+        assert_eq!(here.patched[0].fields, ["stringData.a"]);
+        let warning = here.warnings.last().unwrap();
+        assert!(
+            warning.starts_with("spec.patches[0] sets content of Secret a"),
+            "{warning}"
+        );
+        assert_eq!(elsewhere(&patched), Ok(here));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod from;
 mod history;
 mod installed;
 mod inventory;
+mod patches;
 mod read;
 mod signature;
 mod values_from;
@@ -25,6 +26,7 @@ pub use former::{FormerObject, FormerRecord, FormerTool};
 pub use from::AddonFrom;
 pub use history::{HistoryEntry, RecordedOutcome};
 pub use inventory::{InventoryGroup, InventoryObject, LiveState, ObjectState, namespaces};
+pub use patches::{ObjectPatch, PatchTarget};
 pub use signature::{Signature, SignatureMethod};
 pub use values_from::{SecretKeyRef, ValuesFromSource};
 
@@ -114,6 +116,10 @@ pub struct AddonInstallationSpec {
     )]
     #[schemars(extend("default" = false))]
     pub skip_crds: bool,
+    /// Changes of the rendered objects, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), extend("default" = []))]
+    pub patches: Vec<ObjectPatch>,
     /// What happens to edits of live objects between versions.
     #[serde(default)]
     pub reconcile: ReconcilePolicy,

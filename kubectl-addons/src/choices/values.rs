@@ -1,11 +1,13 @@
 //! Converts the flags about values into edits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use addons_operation::text::shell_word;
 use addons_operation::{Edit, Edits, OperationError, VersionedName, set};
 use anyhow::{Context as _, Result, ensure};
+use common::api::installation::ObjectPatch;
 use common::api::names::GROUP;
+use common::patch::read_patches;
 use common::values;
 use common::values::set::{Assignment, Grammar, parse_assignments, parse_removals};
 use serde_json::Value;
@@ -73,8 +75,21 @@ pub fn parse_edits(typed: &ValueEditArgs, addons: &[String]) -> Result<Edits> {
         values_from: (!typed.values_from.is_empty()).then(|| secrets.collect()),
         registry: typed.registry.clone(),
         skip_crds: typed.skip_crds,
+        patches: parse_patches(&typed.patch)?,
         unpin: false,
     })
+}
+
+/// Reads the files of `--patch`; `None` if there are none. An empty name stands for no patch.
+fn parse_patches(files: &[PathBuf]) -> Result<Option<Vec<ObjectPatch>>> {
+    let mut all = Vec::new();
+    for path in files.iter().filter(|path| !path.as_os_str().is_empty()) {
+        let named = || format!("--patch {}", path.display());
+        let bytes = input::read_input(path).with_context(named)?;
+        let text = String::from_utf8(bytes).ok().context("not UTF-8 text");
+        all.extend(read_patches(&text.with_context(named)?).with_context(named)?);
+    }
+    Ok((!files.is_empty()).then_some(all))
 }
 
 /// Whether a document is a catalogue or a kops index, which `-f` of other commands reads.
@@ -100,10 +115,15 @@ pub fn parse_changes(typed: &ValueChangeArgs, addons: &[String]) -> Result<Edits
                      kubectl addons upgrade NAME --set replicas=3";
         return Err(UsageError(usage.to_owned()).into());
     }
-    if addons.is_empty() && edits.skip_crds.is_some() {
-        let usage = "--skip-crds is kept in an installation: name those that it is for, as in \
-                     kubectl addons upgrade NAME --skip-crds";
-        return Err(UsageError(usage.to_owned()).into());
+    let kept = [
+        (edits.skip_crds.is_some(), "--skip-crds", ""),
+        (edits.patches.is_some(), "--patch", " FILE"),
+    ];
+    if let Some((_, flag, value)) = kept.iter().find(|(given, ..)| *given && addons.is_empty()) {
+        let usage = format!(
+            "{flag} is kept in an installation: name those that it is for, as in kubectl addons upgrade NAME {flag}{value}"
+        );
+        return Err(UsageError(usage).into());
     }
     let mut unset = Vec::new();
     for flag in &typed.unset {

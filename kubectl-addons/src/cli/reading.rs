@@ -194,6 +194,9 @@ pub struct ShowArgs {
     /// Print only the README of the chart or package
     #[arg(long, conflicts_with = "format")]
     pub readme: bool,
+    /// Show which objects and fields the patches of the installation with this name change
+    #[arg(long, conflicts_with_all = ["values", "readme", "channel", "catalogue", "registry", "k8s", "kkp"])]
+    pub patches: bool,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]

@@ -44,6 +44,10 @@ pub struct ValueEditArgs {
     /// Leave out the CRDs in the folders crds/ of charts, because something else brings them; --skip-crds=false takes them in again
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub skip_crds: Option<bool>,
+    /// Patch the rendered objects, as kustomize does: a file with objects to merge, or with a list under patches:, - for stdin;
+    /// replaces the patches of the installation ("" for none)
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub patch: Vec<PathBuf>,
 }
 
 /// What is changed in the values of an installation that exists: values are taken away first.

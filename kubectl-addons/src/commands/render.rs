@@ -55,6 +55,7 @@ pub async fn run(session: &Session, args: &RenderArgs) -> Result<Exit> {
     let edits = choices::parse_edits(&args.values, &[])?;
     spec.values = Some(edits.apply_to(None, form)?);
     spec.values_from = edits.values_from.unwrap_or_default();
+    spec.patches = edits.patches.unwrap_or_default();
     let is_offline = args.data.is_some() || args.dir.is_some() || args.fit.k8s.is_some();
     if is_offline && !spec.values_from.is_empty() {
         let usage = "with --data, --dir or --k8s no Secret is read from a cluster: pass its values with -f instead of --values-from";

@@ -1,6 +1,7 @@
 //! `show NAME[@VERSION]`: shows an add-on, and why other versions were rejected.
 
 mod documents;
+mod patches;
 mod text;
 
 use std::collections::BTreeSet;
@@ -110,8 +111,11 @@ struct ShownRejection {
 ///
 /// # Errors
 /// The add-on is unknown, its manifest cannot be fetched, verified or read (everything else is shown first), or for a document nothing
-/// fits.
+/// fits. `--patches` is about an installation.
 pub async fn run(session: &Session, args: &ShowArgs) -> Result<Exit> {
+    if args.patches {
+        return patches::run(session, args).await;
+    }
     let offered = LookupScope {
         source: &args.source,
         registry: args.site.registry.as_deref(),

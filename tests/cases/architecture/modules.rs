@@ -22,6 +22,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("manifest", &["api", "entrance", "text"]),
     ("catalogue", &["api", "entrance", "expression", "manifest"]),
     ("directory", &["api", "manifest"]),
+    ("patch", &["api", "entrance", "manifest", "nearest"]),
     (
         "values",
         &["api", "catalogue", "entrance", "manifest", "nearest"],

@@ -9,10 +9,11 @@ use crate::marks::GuardMarks;
 use crate::mutate::is_namespace_name;
 use crate::rules::location;
 use crate::verdict::AdmissionProblem;
-use common::api::catalogue::Method;
+use common::api::catalogue::{HelmMode, Method};
 use common::api::installation::AddonInstallation;
 use common::api::names::{FINALIZER_UNINSTALL, INDEX_BUILTIN, LABEL_OWNER, owner_hash};
 use common::catalogue::CatalogueEntry;
+use common::patch::{PatchError, Patches};
 use common::values::form;
 use common::values::layers::Layers;
 
@@ -174,6 +175,23 @@ pub fn values(new: &AddonInstallation, entry: &CatalogueEntry) -> Vec<AdmissionP
             AdmissionProblem::invalid("values", field, violation.message)
         })
         .collect()
+}
+
+/// Patches must be valid, and helm itself applies none (semantics 12.23). Which objects they match is known only after rendering.
+#[must_use]
+pub fn patches(
+    new: &AddonInstallation,
+    entry: Option<&CatalogueEntry>,
+) -> Option<AdmissionProblem> {
+    let patches = &new.spec.patches;
+    let helm = entry.and_then(|entry| entry.version.template.helm.as_ref());
+    let checked = match helm {
+        Some(helm) if helm.mode == HelmMode::Release => Patches::check_release(patches),
+        _ => Patches::compile(patches).map(drop),
+    };
+    let PatchError { field, problem, .. } = checked.err()?;
+    let message = problem.to_string();
+    Some(AdmissionProblem::invalid("patches", field, message))
 }
 
 /// Checks values from Secrets of `spec.valuesFrom` once they are read: types, `formOnly`, and required values. The webhook reads no

@@ -85,6 +85,7 @@ async fn restored_core_record(
         || edits.values_from.is_some()
         || edits.registry.is_some()
         || edits.skip_crds.is_some()
+        || edits.patches.is_some()
         || !matches!(resolver.offer, Offer::Catalogues);
     if is_said {
         return Err(RestoreError::Listed(name.clone()).into());

@@ -200,6 +200,7 @@ impl OperationError {
             | Self::Desired(_)
             | Self::Schema(_)
             | Self::Manifest(_)
+            | Self::Patch(_)
             | Self::Text(_)
             | Self::SlowTemplates { .. }
             | Self::LostTemplates

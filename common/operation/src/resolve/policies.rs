@@ -283,6 +283,9 @@ async fn collect_images(
             occasion: None,
             duplicate_keys: DuplicateKeys::LastWins,
             registry: None,
+            // Helm installs what it renders: patches of such an installation are refused.
+            patches: Vec::new(),
+            namespace: resolved.target_namespace().to_owned(),
         };
         let parsed = render::parse_objects(ctx, resolved, &request, &chart.mask).await;
         for manifest in within(parsed, || resolved.place())?.manifests {

@@ -224,6 +224,9 @@ impl Resolved {
         if let Some(skip_crds) = edits.skip_crds {
             spec.skip_crds = skip_crds;
         }
+        if let Some(patches) = &edits.patches {
+            spec.patches.clone_from(patches);
+        }
         if edits.unpin {
             (spec.addon_ref.version, spec.addon_ref.id) = (None, None);
         }
@@ -339,6 +342,7 @@ impl Resolved {
             record.spec.values = None;
             record.spec.registry = None;
             record.spec.skip_crds = false;
+            record.spec.patches = Vec::new();
             record.annotations_mut().remove(ANNOTATION_DEFAULTED);
             return Some(record);
         };

@@ -106,7 +106,8 @@ pub fn read_typed(
     let more = texts.iter().any(|texts| !texts.is_empty())
         || !values.values_from.is_empty()
         || values.registry.is_some()
-        || values.skip_crds.is_some();
+        || values.skip_crds.is_some()
+        || !values.patch.is_empty();
     if more || source.channel.is_some() || source.catalogue.is_some() {
         let usage = "a set says where its add-ons come from and which values they have: write these into the file";
         return Err(UsageError(usage.to_owned()).into());
