@@ -425,7 +425,7 @@ fn an_error_names_its_place_and_no_value() {
         ),
         (
             targeted(web(), "a: [s3cret"),
-            "the installation's spec.patches[0].patch: line 1, column 4: cannot be read as YAML: the list has no end",
+            "the installation's spec.patches[0].patch: line 1, column 4: cannot be read as YAML: unclosed bracket '['",
         ),
         (
             targeted(web(), "a: 1\n---\nb: 1\n"),
@@ -526,7 +526,7 @@ fn files_hold_patches_as_a_kustomization_does() {
         ("", "there is no patch in it: write objects with the fields to change, or a list under patches:".to_owned()),
         ("patches: [{path: a.yaml}]", format!("document 1: {entry}")),
         ("patches: [{patch: '{}', target: {kid: A}}]", format!("document 1: {entry}")),
-        ("---\na: [\n", "document 2: line 1, column 4: cannot be read as YAML: the list has no end".to_owned()),
+        ("---\na: [\n", "document 2: line 1, column 4: cannot be read as YAML: unclosed bracket '['".to_owned()),
     ] {
         assert_eq!(read_patches(text).unwrap_err().to_string(), expected);
     }

@@ -1,6 +1,6 @@
 //! Converts the flags about values into edits.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use addons_operation::text::shell_word;
 use addons_operation::{Edit, Edits, OperationError, VersionedName, set};
@@ -81,11 +81,11 @@ pub fn parse_edits(typed: &ValueEditArgs, addons: &[String]) -> Result<Edits> {
 }
 
 /// Reads the files of `--patch`; `None` if there are none. An empty name stands for no patch.
-fn parse_patches(files: &[PathBuf]) -> Result<Option<Vec<ObjectPatch>>> {
+fn parse_patches(files: &[String]) -> Result<Option<Vec<ObjectPatch>>> {
     let mut all = Vec::new();
-    for path in files.iter().filter(|path| !path.as_os_str().is_empty()) {
-        let named = || format!("--patch {}", path.display());
-        let bytes = input::read_input(path).with_context(named)?;
+    for path in files.iter().filter(|path| !path.is_empty()) {
+        let named = || format!("--patch {path}");
+        let bytes = input::read_input(Path::new(path)).with_context(named)?;
         let text = String::from_utf8(bytes).ok().context("not UTF-8 text");
         all.extend(read_patches(&text.with_context(named)?).with_context(named)?);
     }

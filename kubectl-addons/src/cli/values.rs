@@ -47,7 +47,7 @@ pub struct ValueEditArgs {
     /// Patch the rendered objects, as kustomize does: a file with objects to merge, or with a list under patches:, - for stdin;
     /// replaces the patches of the installation ("" for none)
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub patch: Vec<PathBuf>,
+    pub patch: Vec<String>,
 }
 
 /// What is changed in the values of an installation that exists: values are taken away first.

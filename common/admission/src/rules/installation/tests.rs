@@ -259,3 +259,35 @@ fn an_index_is_a_location_without_credentials() {
         );
     }
 }
+
+#[test]
+fn patches_are_read_and_helm_itself_takes_none() {
+    let release = |mode: &str| {
+        let version = json!({
+            "version": "1.0.0", "source": source(), "template": {"method": "helm", "helm": {"mode": mode}},
+        });
+        let catalogue = catalogue("c", json!([{"name": "a", "versions": [version]}]));
+        Catalogue::from_objects(&[catalogue]).entries.remove(0)
+    };
+    let valid = json!([{"patch": "spec: CANARY", "target": {"kind": "Till"}}]);
+    let of_helm = "spec.patches: helm itself installs the add-on (mode release), and no patch reaches what it renders; leave them out";
+    for (mode, patches, expected) in [
+        ("objects", &valid, vec![]),
+        ("release", &json!([]), vec![]),
+        ("release", &valid, vec![of_helm]),
+        (
+            "objects",
+            &json!([{"patch": "spec: CANARY"}]),
+            vec![
+                "spec.patches[0].patch: without a target, a patch names its object with apiVersion, kind and metadata.name",
+            ],
+        ),
+    ] {
+        let more = json!({"patches": patches});
+        let object = installation("n", "a", json!({"name": "a"}), more);
+        let problems: Vec<_> = super::patches(&object, Some(&release(mode)))
+            .into_iter()
+            .collect();
+        assert_eq!(texts(&problems), expected, "{mode}: {patches}");
+    }
+}
