@@ -134,6 +134,7 @@ impl CatalogueEntry {
             addon: reference.name.clone(),
             description: None,
             support: None,
+            deprecated: None,
             class: CatalogueClass::default(),
             version: AddonVersion {
                 version: from.version.clone(),

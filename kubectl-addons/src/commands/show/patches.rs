@@ -39,7 +39,7 @@ pub(super) async fn run(session: &Session, args: &ShowArgs) -> Result<Exit> {
         }
     };
     match args.output.format {
-        OutputFormat::Json | OutputFormat::Yaml | OutputFormat::Template(_) => {
+        OutputFormat::Value(_) => {
             output::print_value(&ItemList { items: &patched }, args.output.format)?;
         }
         OutputFormat::Name => {

@@ -4,6 +4,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+use addons_plan::Target;
+
 use super::super::super::fake;
 use super::super::super::journal::Journal;
 use super::*;
