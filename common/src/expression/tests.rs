@@ -61,7 +61,7 @@ fn conditions_have_an_answer_or_say_why_not() {
         ),
         // No label is missing here: the evaluation fails in every cluster.
         (
-            "version > 1 && labels.size() > 0",
+            "version > 1 || labels.size() > 0",
             "a value does not have the type that it needs",
         ),
         ("semver('labels').major() == 1", "semver() fails"),
