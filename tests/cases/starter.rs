@@ -154,7 +154,7 @@ async fn run_all(tally: &str, initials: std::ops::RangeInclusive<char>) -> Resul
     let addons = read()?.spec.addons;
     for addon in addons
         .iter()
-        .filter(|addon| addon.name.starts_with(|c| initials.contains(&c)))
+        .filter(|addon| addon.name.starts_with(|c: char| initials.contains(&c)))
     {
         let Some(local) = local_addon(&corpus, addon) else {
             tally.left_out(format!("the corpus lacks a part of {}", addon.name));
