@@ -29,7 +29,7 @@ use crate::manifest::Manifest;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::yaml::{YamlOptions, documents};
 use crate::nearest::nearest;
-use target::Target;
+use target::PatchScope;
 
 pub use error::{OperationProblem, PatchError, PatchProblem};
 pub use read::{PatchFileError, read_patches};
@@ -53,7 +53,7 @@ pub struct Patches {
 
 #[derive(Debug)]
 struct CompiledPatch {
-    target: Target,
+    target: PatchScope,
     change: Change,
 }
 
@@ -291,7 +291,7 @@ fn find<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
 /// Compiles a patch. An error has the field of the patch.
 fn compile_one(written: &ObjectPatch) -> Result<CompiledPatch, (String, PatchProblem)> {
     let in_patch = |problem| ("patch".to_owned(), problem);
-    let target = written.target.as_ref().map(Target::compile).transpose();
+    let target = written.target.as_ref().map(PatchScope::compile).transpose();
     let target = target.map_err(|(field, problem)| (format!("target.{field}"), problem))?;
     match read_document(&written.patch).map_err(in_patch)? {
         Value::Array(list) => {
@@ -303,7 +303,7 @@ fn compile_one(written: &ObjectPatch) -> Result<CompiledPatch, (String, PatchPro
             })
         }
         Value::Object(mut patch) => {
-            let target = target.or_else(|| Target::named(&patch));
+            let target = target.or_else(|| PatchScope::named(&patch));
             let target = target.ok_or_else(|| in_patch(PatchProblem::Unnamed))?;
             patch.remove("apiVersion");
             patch.remove("kind");
@@ -343,7 +343,7 @@ fn read_document(text: &str) -> Result<Value, PatchProblem> {
 }
 
 /// Returns the objects that a target may have meant: of its kind, with the most similar names.
-fn find_nearest(target: &Target, manifests: &[Manifest]) -> Vec<String> {
+fn find_nearest(target: &PatchScope, manifests: &[Manifest]) -> Vec<String> {
     let (kind, name) = target.wanted();
     let keys = manifests.iter();
     let keys: Vec<ObjectKey> = keys

@@ -34,7 +34,7 @@ pub(super) fn merge(
 
 /// The value of `$patch`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Directive {
+enum MergeDirective {
     Delete,
     Merge,
     Replace,
@@ -60,15 +60,15 @@ impl<'a> StrategicMerge<'a> {
             return Ok(true);
         };
         match self.read_directive(patch)? {
-            Some(Directive::Delete) => return Ok(false),
-            Some(Directive::Replace) => {
+            Some(MergeDirective::Delete) => return Ok(false),
+            Some(MergeDirective::Replace) => {
                 let plain = patch.iter().filter(|(name, _)| *name != DIRECTIVE);
                 *map = plain
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect();
                 return Ok(true);
             }
-            Some(Directive::Merge) | None => {}
+            Some(MergeDirective::Merge) | None => {}
         }
         for (name, value) in patch {
             if let Some(list) = name.strip_prefix(DELETE_FROM) {
@@ -126,9 +126,9 @@ impl<'a> StrategicMerge<'a> {
             // An item that is only a directive is about the list.
             match item.as_object().filter(|item| item.len() == 1) {
                 Some(only) if only.contains_key(DIRECTIVE) => match self.read_directive(only)? {
-                    Some(Directive::Delete) => return Ok(false),
-                    Some(Directive::Replace) => merge = None,
-                    Some(Directive::Merge) | None => {}
+                    Some(MergeDirective::Delete) => return Ok(false),
+                    Some(MergeDirective::Replace) => merge = None,
+                    Some(MergeDirective::Merge) | None => {}
                 },
                 _ => items.push(item),
             }
@@ -254,14 +254,14 @@ impl<'a> StrategicMerge<'a> {
     fn read_directive(
         &self,
         patch: &Map<String, Value>,
-    ) -> Result<Option<Directive>, PatchProblem> {
+    ) -> Result<Option<MergeDirective>, PatchProblem> {
         let Some(written) = patch.get(DIRECTIVE) else {
             return Ok(None);
         };
         match written.as_str() {
-            Some("delete") => Ok(Some(Directive::Delete)),
-            Some("merge") => Ok(Some(Directive::Merge)),
-            Some("replace") => Ok(Some(Directive::Replace)),
+            Some("delete") => Ok(Some(MergeDirective::Delete)),
+            Some("merge") => Ok(Some(MergeDirective::Merge)),
+            Some("replace") => Ok(Some(MergeDirective::Replace)),
             _ => Err(PatchProblem::Directive { path: self.place() }),
         }
     }

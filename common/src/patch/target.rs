@@ -15,7 +15,7 @@ const MAX_PATTERN: usize = 64 << 10;
 
 /// The objects that a patch changes.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum PatchScope {
     /// The objects that these requirements select.
     Selected(Box<SelectedObjects>),
     /// The object that the patch names.
@@ -43,7 +43,7 @@ pub(super) struct SelectedObjects {
     written: PatchTarget,
 }
 
-impl Target {
+impl PatchScope {
     /// Compiles a target.
     ///
     /// # Errors
