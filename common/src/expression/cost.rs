@@ -177,10 +177,23 @@ impl ValueSize {
             (Some(one), None) => Some(one.max_with(Self::flat(other.length))),
             (None, Some(another)) => Some(another.max_with(Self::flat(self.length))),
         };
+        // What may be something else than a map counts as a list, whose elements are as long as the keys.
+        let longest_key = self.key.max(other.key);
+        let (key, element) = match (self.key, other.key, longest_key) {
+            (Some(_), Some(_), longest) => (longest, element),
+            (_, _, None) => (None, element),
+            (_, _, Some(longest)) => {
+                let key = Self::flat(longest);
+                (
+                    None,
+                    Some(element.map_or(key.clone(), |it| it.max_with(key))),
+                )
+            }
+        };
         Self {
             length: self.length.max(other.length),
             weight: self.weight.max(other.weight),
-            key: self.key.max(other.key),
+            key,
             element: element.map(Box::new),
             fields: BTreeMap::new(),
         }

@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 /// Whatever stays within the bounds of conditions has an answer, or an error: nothing ends the process, or takes long.
