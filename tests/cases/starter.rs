@@ -45,7 +45,7 @@ fn local_addon(corpus: &Corpus, addon: &Addon) -> Option<Addon> {
 }
 
 /// Installs an add-on, upgrades it, rolls it back, and uninstalls it.
-async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path) -> Result<()> {
+async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path, access: &str) -> Result<()> {
     let spec = json!({"addons": [addon]});
     let object = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
@@ -56,10 +56,10 @@ async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path) -> Result<()>
     let name = addon.name.as_str();
     let [oldest, .., newest] = addon.versions.as_slice() else {
         let only = addon.versions.first().context("no version")?;
-        install(plugin, addon, &only.version, index).await?;
+        install(plugin, addon, &only.version, index, access).await?;
         return uninstall(plugin, name).await;
     };
-    install(plugin, addon, &oldest.version, index).await?;
+    install(plugin, addon, &oldest.version, index, access).await?;
     let target = format!("{name}@{}", newest.version);
     let upgrade = [
         "upgrade",
@@ -69,6 +69,7 @@ async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path) -> Result<()>
         "--yes",
         "--wait=false",
         "--allow-crd-breakage",
+        access,
     ];
     let said = plugin.run(&upgrade).await?.done()?.stderr;
     ensure!(said.contains(&newest.version), "{said}");
@@ -78,6 +79,7 @@ async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path) -> Result<()>
         "--yes",
         "--wait=false",
         "--allow-crd-breakage",
+        access,
     ];
     plugin.run(&back).await?.done()?;
     let record = [
@@ -95,7 +97,13 @@ async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path) -> Result<()>
     uninstall(plugin, name).await
 }
 
-async fn install(plugin: &Plugin, addon: &Addon, version: &str, index: &str) -> Result<()> {
+async fn install(
+    plugin: &Plugin,
+    addon: &Addon,
+    version: &str,
+    index: &str,
+    access: &str,
+) -> Result<()> {
     let target = format!("{}@{version}", addon.name);
     let versions = addon.versions.iter();
     let form = versions.flat_map(|version| &version.template.form_spec);
@@ -110,6 +118,7 @@ async fn install(plugin: &Plugin, addon: &Addon, version: &str, index: &str) -> 
         index,
         "--yes",
         "--wait=false",
+        access,
     ];
     install.extend(values.iter().map(String::as_str));
     plugin.run(&install).await?.done()?;
@@ -150,6 +159,8 @@ async fn run_all(tally: &str, initials: std::ops::RangeInclusive<char>) -> Resul
     let cluster = ControlPlane::start(Options::default()).await?;
     cluster.add_node("starter").await?;
     let plugin = Plugin::admin(&cluster)?;
+    // A catalogue may name files of this machine only where the user opens them.
+    let access = format!("--own-access={}", folder.display());
     let mut failed = Vec::new();
     let addons = read()?.spec.addons;
     for addon in addons
@@ -161,7 +172,7 @@ async fn run_all(tally: &str, initials: std::ops::RangeInclusive<char>) -> Resul
             continue;
         };
         let index = cluster.folder().join(format!("{}.yaml", addon.name));
-        match run_through(&plugin, &local, &index).await {
+        match run_through(&plugin, &local, &index, &access).await {
             Ok(()) => tally.ran(),
             Err(error) => failed.push(format!("{}: {error:#}", addon.name)),
         }
