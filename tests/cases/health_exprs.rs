@@ -52,10 +52,8 @@ async fn a_health_check_decides_in_every_command() -> Result<()> {
     ensure!(said.contains("status does not exist"), "{said}");
 
     let installing = format!("{install} --timeout 60s");
-    let (said, reported) = tokio::join!(
-        stage.run(&installing),
-        report(&stage, &filled("True", "Full"))
-    );
+    let sent = filled("True", "Full");
+    let (said, reported) = tokio::join!(stage.run(&installing), report(&stage, &sent));
     reported?;
     said?.done()?;
     let record = stage.record("tanks").await?;
@@ -96,10 +94,8 @@ async fn a_failed_expression_ends_the_wait_with_the_reason() -> Result<()> {
         "install tanks --channel {} --yes --timeout 60s",
         catalogue.display()
     );
-    let (said, reported) = tokio::join!(
-        stage.run(&install),
-        report(&stage, &filled("False", "Leaks"))
-    );
+    let sent = filled("False", "Leaks");
+    let (said, reported) = tokio::join!(stage.run(&install), report(&stage, &sent));
     reported?;
     let said = said?.ended(1)?.stderr;
     ensure!(said.contains("failed: Leaks"), "{said}");

@@ -149,7 +149,7 @@ async fn uninstall(plugin: &Plugin, name: &str) -> Result<()> {
 }
 
 /// Runs the add-ons with these initials through their life, one after the other on a cluster of their own.
-async fn run_all(tally: &str, initials: std::ops::RangeInclusive<char>) -> Result<()> {
+async fn run_all(tally: &'static str, initials: std::ops::RangeInclusive<char>) -> Result<()> {
     let mut tally = Tally::new(tally);
     let Some(folder) = shared::path("corpus/starter") else {
         tally.left_out("corpus is not beside the checkout");
