@@ -82,7 +82,13 @@ pub async fn play(
         }
         Stage::History => history(reader, cluster).await?,
         Stage::Plan => plan(reader).await?,
-        Stage::Policy => policy(reader).await?,
+        Stage::Policy => {
+            policy(reader).await?;
+            let followed = reader.follows(page, tally, closed).await;
+            let delete = ["delete", "addonpolicies", "--all"];
+            reader.user.kubectl(&delete).await?.done()?;
+            return followed;
+        }
         Stage::Preflight => preflight(reader).await?,
         Stage::Templates => templates(reader).await?,
         Stage::Values => {
@@ -247,10 +253,33 @@ async fn policy(reader: &mut Reader) -> Result<()> {
     Ok(())
 }
 
-/// Add-ons that fit the next release of Kubernetes or not, and a webhook without its Service.
-async fn preflight(reader: &Reader) -> Result<()> {
+/// Once the first policy has refused, another one has a window, which opens in three days.
+async fn closed(reader: &Reader, number: usize) -> Result<()> {
+    if number == 0 {
+        return Ok(());
+    }
     let delete = ["delete", "addonpolicies", "--all"];
     reader.user.kubectl(&delete).await?.done()?;
+    let mut versions = vec![version("1.0.0", &config_map("web", "1"), &Value::Null)];
+    reader.adds("own", json!([addon("web", &versions)])).await?;
+    reader.done("install web --yes").await?;
+    versions.push(version("1.1.0", &config_map("web", "2"), &Value::Null));
+    reader.adds("own", json!([addon("web", &versions)])).await?;
+    let day = jiff::Zoned::now().weekday().wrapping_add(3);
+    let day = day.to_sunday_zero_offset();
+    let window = json!({"schedule": format!("0 2 * * {day}"), "duration": "4h", "timeZone": "Europe/Berlin"});
+    let policy = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonPolicy", "metadata": {"name": "weekend"},
+        "spec": {"action": "Enforce", "maintenance": {"windows": [window]}},
+    });
+    let apply = ["apply", "-f", "-"];
+    let text = policy.to_string();
+    let applied = reader.user.kubectl_with_input(&apply, &text);
+    applied.await?.done().map(drop)
+}
+
+/// Add-ons that fit the next release of Kubernetes or not, and a webhook without its Service.
+async fn preflight(reader: &Reader) -> Result<()> {
     let ranges: [(&str, &[(&str, &str)]); 5] = [
         ("early", &[("1.0.0", "<1.37.0"), ("1.1.0", ">=1.30.0")]),
         ("fits", &[("1.0.0", ">=1.30.0")]),
