@@ -161,7 +161,7 @@ impl Patches {
                         .apply(&mut changed)
                         .map_err(|problem| PatchError {
                             field: format!("spec.patches[{index}]"),
-                            object: Some(object.clone()),
+                            object: Some(Box::new(object.clone())),
                             problem,
                         })?;
                     let fields = match stays {

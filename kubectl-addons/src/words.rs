@@ -83,7 +83,7 @@ pub fn describe_origin(record: &AddonInstallation) -> String {
         (_, _, Some(directory)) => format!("directory {directory}"),
         _ => reference
             .from
-            .as_ref()
+            .as_deref()
             .map_or_else(String::new, AddonFrom::location),
     }
 }

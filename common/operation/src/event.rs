@@ -11,7 +11,6 @@ use common::directory::IgnoredObject;
 use common::manifest::key::ObjectKey;
 
 use crate::plan::Plan;
-use crate::resolve::successor::SuccessorPath;
 
 /// An event of a running operation. Several add-ons may be processed at the same time.
 #[derive(Clone, Debug)]
@@ -72,6 +71,24 @@ pub enum Activity {
         /// The types that are not served yet.
         missing: Vec<ResourceType>,
     },
+}
+
+/// How the successor of an add-on replaces an installation of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SuccessorPath {
+    /// It contains objects of the installation, and takes them over where it is installed in its place.
+    TakesOver {
+        /// The number of these objects.
+        objects: usize,
+        /// The number of objects of the installation.
+        of: usize,
+        /// The target namespace of the installation, if the successor has another one by default.
+        target_namespace: Option<String>,
+    },
+    /// It contains none of them, as far as it could be rendered: both are installed side by side, until its users have moved.
+    Beside,
+    /// Nothing can be installed under its name, for this reason.
+    Unavailable(String),
 }
 
 /// Something that the user should know and that does not stop the operation.

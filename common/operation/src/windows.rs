@@ -112,7 +112,7 @@ fn outside(
     now: Timestamp,
 ) -> OutsideWindow {
     let plan = &planned.plan;
-    let change = match (kind, &plan.to) {
+    let what = match (kind, &plan.to) {
         (ChangeKind::Repair, _) => "a repair".to_owned(),
         (ChangeKind::Change, Some(to)) if !(to.version.is_empty() && to.id.is_empty()) => {
             format!("{} to {}", plan.verb, version_label(&to.version, &to.id))
@@ -121,7 +121,7 @@ fn outside(
     };
     OutsideWindow {
         installation: plan.installation.clone(),
-        change,
+        what,
         wait: window.wait(now),
         window,
         more: 0,

@@ -196,7 +196,7 @@ pub struct AddonRef {
     pub directory: Option<String>,
     /// The chart or the manifest itself, if no catalogue lists it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<AddonFrom>,
+    pub from: Option<Box<AddonFrom>>,
     /// Digest of the entry in its catalogue. An entry with another digest is not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]

@@ -10,7 +10,7 @@ pub struct PatchError {
     /// The field of the installation: `spec.patches[1].target.name`.
     pub field: String,
     /// The object that it was applied to, if it was.
-    pub object: Option<ObjectKey>,
+    pub object: Option<Box<ObjectKey>>,
     /// What is wrong.
     pub problem: PatchProblem,
 }

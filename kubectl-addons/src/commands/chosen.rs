@@ -75,7 +75,7 @@ pub(super) async fn find_addon(
         };
         return Err(error.into());
     }
-    let own = reference.from.as_ref().map(AddonFrom::location);
+    let own = reference.from.as_deref().map(AddonFrom::location);
     let Some(origin) = reference.index.clone().or(own) else {
         return Err(unknown.into());
     };

@@ -1,7 +1,7 @@
 //! Findings as lines on stderr.
 
 use addons_operation::Finding;
-use addons_operation::resolve::successor::SuccessorPath;
+use addons_operation::event::SuccessorPath;
 use addons_operation::text::join_types;
 use addons_operation::text::shell_word;
 use common::api::names::InstallationName;

@@ -49,7 +49,7 @@ fn describe_outside_window(outside: &OutsideWindow) -> String {
     let begin = hint::begin_now_command(&outside.installation);
     format!(
         "{}: {}; to begin now: {begin}",
-        outside.window, outside.change
+        outside.window, outside.what
     )
 }
 

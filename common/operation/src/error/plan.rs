@@ -19,12 +19,12 @@ const LISTED: usize = 8;
 
 /// A change that may not begin now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{installation}: {change} has to wait {window}{}", describe_more(*more))]
+#[error("{installation}: {what} has to wait {window}{}", describe_more(*more))]
 pub struct OutsideWindow {
     /// The installation.
     pub installation: InstallationName,
     /// The change: `upgrade to 1.2.0`.
-    pub change: String,
+    pub what: String,
     /// The windows that are closed.
     pub window: ClosedWindow,
     /// How long the windows stay closed, by the clock of the server; `None` if they never open.

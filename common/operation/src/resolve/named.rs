@@ -43,7 +43,7 @@ pub async fn read_reference(
             Some(name) => name.to_owned(),
             None => found.addon,
         },
-        from: Some(AddonFrom::from_version(&found.version)),
+        from: Some(Box::new(AddonFrom::from_version(&found.version))),
         ..AddonRef::default()
     };
     let from = wanted.from.to_string();
@@ -70,7 +70,7 @@ fn unread_record(
     record.metadata.namespace = Some(ctx.settings().records_namespace().to_owned());
     record.spec.core_addon = core;
     record.spec.addon_ref.name = name.to_owned();
-    record.spec.addon_ref.from = Some(from);
+    record.spec.addon_ref.from = Some(Box::new(from));
     record
 }
 

@@ -24,7 +24,7 @@ pub struct RequiredAddon {
     /// The version that is installed.
     pub version: String,
     /// The catalogue or index that has it.
-    pub origin: String,
+    pub found_in: String,
 }
 
 impl Resolver<'_> {
@@ -111,7 +111,7 @@ impl Resolver<'_> {
             },
             by: by.join(", "),
             version,
-            origin: entry.origin.to_string(),
+            found_in: entry.origin.to_string(),
         }))
     }
 }

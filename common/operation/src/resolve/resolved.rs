@@ -381,7 +381,7 @@ fn reference(entry: &CatalogueEntry, before: &AddonRef) -> AddonRef {
         Origin::Catalogue { name, .. } => reference.catalogue = Some(name.clone()),
         Origin::Index { location } => reference.index = Some(location.clone()),
         Origin::Installation { .. } => {
-            reference.from = Some(AddonFrom::from_version(&entry.version))
+            reference.from = Some(Box::new(AddonFrom::from_version(&entry.version)))
         }
         Origin::Directory { path } => reference.directory = Some(path.clone()),
     }
@@ -418,7 +418,7 @@ fn refers_to(reference: &AddonRef, entry: &CatalogueEntry) -> bool {
         }
         Origin::Index { location } => reference.index.as_ref() == Some(location),
         Origin::Installation { .. } => {
-            reference.from.as_ref() == Some(&AddonFrom::from_version(&entry.version))
+            reference.from.as_deref() == Some(&AddonFrom::from_version(&entry.version))
         }
         Origin::Directory { path } => reference.directory.as_ref() == Some(path),
     };

@@ -9,27 +9,9 @@ use common::manifest::key::ObjectKey;
 use super::Resolver;
 use super::choose::choose;
 use crate::error::OperationError;
-use crate::event::Finding;
+use crate::event::{Finding, SuccessorPath};
 use crate::records::name_of;
 use crate::render;
-
-/// How the successor of an add-on replaces an installation of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SuccessorPath {
-    /// It contains objects of the installation, and takes them over where it is installed in its place.
-    TakesOver {
-        /// The number of these objects.
-        objects: usize,
-        /// The number of objects of the installation.
-        of: usize,
-        /// The target namespace of the installation, if the successor has another one by default.
-        target_namespace: Option<String>,
-    },
-    /// It contains none of them, as far as it could be rendered: both are installed side by side, until its users have moved.
-    Beside,
-    /// Nothing can be installed under its name, for this reason.
-    Unavailable(String),
-}
 
 impl Resolver<'_> {
     /// Reports how the successor of a deprecated add-on replaces an installation, if the deprecation names one.

@@ -48,10 +48,10 @@ fn question(required: &RequiredAddon) -> String {
         addon,
         by,
         version,
-        origin,
+        found_in,
     } = required;
     format!(
-        "{} is required by {by}, and {origin} has {version}: install it first? [y/N] ",
+        "{} is required by {by}, and {found_in} has {version}: install it first? [y/N] ",
         addon.name
     )
 }
