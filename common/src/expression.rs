@@ -3,7 +3,7 @@
 //!
 //! Anyone who can connect to the webhook can send it an expression, and authors of catalogues write those that clients evaluate. An
 //! expression is therefore bounded before it is parsed (length, brackets) and before it is evaluated (nested comprehensions, steps), so that
-//! it takes neither time nor memory that others need. It is parsed and evaluated on a stack of [`STACK`].
+//! it takes neither time nor memory that others need. It is parsed and evaluated on a stack of its own.
 
 mod cost;
 pub mod profile;

@@ -153,7 +153,7 @@ impl Profile {
         }
     }
 
-    /// Adds the labels of nodes, and the architectures that they say. Of each label, [`NODE_LABEL_VALUES`] values are kept: no constraint needs more, and
+    /// Adds the labels of nodes, and the architectures that they say. Of each label, `NODE_LABEL_VALUES` values are kept: no constraint needs more, and
     /// some labels have another value on each node.
     pub fn add_nodes(&mut self, nodes: &[BTreeMap<String, String>]) {
         let architectures = self.architectures.get_or_insert_default();
