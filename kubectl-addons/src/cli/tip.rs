@@ -27,7 +27,7 @@ const PROTECTED: [&str; 13] = [
 /// Flags of helm and kubectl: the commands, the flag, and its counterpart.
 #[rustfmt::skip]
 const FLAGS: &[(&[&str], &str, &str)] = &[
-    (&["install", "upgrade", "diff", "plan", "adopt", "show", "render", "images", "export", "verify"], "--version",
+    (&["diff", "plan", "adopt", "show", "render", "images", "export", "verify"], "--version",
      "write the version behind the name: NAME@VERSION"),
     (&["upgrade"], "--install", "'install' installs an add-on, and upgrades one that is installed"),
     (&["uninstall", "delete"], "--cascade", "'--keep' forgets the installation and keeps its objects"),
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_helm_and_kubectl_call_otherwise_is_named() {
         for (line, tip) in [
-            ("install web --version 1.0.0", "NAME@VERSION"),
+            ("diff web --version 1.0.0", "NAME@VERSION"),
             ("upgrade --install web", "'install' installs an add-on"),
             ("uninstall web --cascade=orphan", "'--keep'"),
             ("install --all", "name the add-ons"),

@@ -140,6 +140,13 @@ fn check_encrypted(location: &str, error: impl Fn(&str) -> UsageError) -> Result
     }
 }
 
+/// Says what is wrong with `--version` beside the name of an add-on.
+pub fn misplaced_version(verb: &str, name: &str, version: &str) -> String {
+    format!(
+        "--version is for a reference; a version of an add-on follows its name: kubectl addons {verb} {name}@{version}"
+    )
+}
+
 fn fix_insecure(location: &str, fix: &dyn Fn(&str, &str) -> UsageError, rest: &str) -> UsageError {
     let why =
         format!("{location} is read without TLS: whoever is on the way decides what is installed");

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::cli::operation::UpgradeArgs;
 use crate::commands::delegated;
-use crate::commands::reference::TypedReference;
+use crate::commands::reference::{TypedReference, misplaced_version};
 use crate::exit::{Exit, UsageError};
 use crate::session::Session;
 use crate::{again, change, choices, partial, prompt};
@@ -85,17 +85,19 @@ async fn parse_offer(
     installations: &[VersionedName],
 ) -> Result<Offer> {
     let Some(to) = &args.to else {
-        let flags = [
-            ("--repo", args.reference.repo.is_some()),
-            ("--version", args.reference.version.is_some()),
-        ];
-        if let Some((flag, _)) = flags.iter().find(|(_, is_set)| *is_set) {
-            let why = format!(
-                "{flag} belongs to a reference: kubectl addons upgrade NAME --to REFERENCE"
-            );
-            return Err(UsageError(why).into());
-        }
-        return Ok(choices::parse_offer(&args.source));
+        let name = installations
+            .first()
+            .map_or("NAME", |one| one.name.as_str());
+        let why = match &args.reference {
+            reference if reference.repo.is_some() => {
+                format!("--repo is for a reference: kubectl addons upgrade {name} --to REFERENCE")
+            }
+            reference => match &reference.version {
+                Some(version) => misplaced_version("upgrade", name, version),
+                None => return Ok(choices::parse_offer(&args.source)),
+            },
+        };
+        return Err(UsageError(why).into());
     };
     let [
         VersionedName {

@@ -7,7 +7,7 @@ use common::catalogue::channel::is_plain_manifest_name;
 
 use crate::choices;
 use crate::cli::operation::{InstallArgs, NewInstallationArgs};
-use crate::commands::reference::TypedReference;
+use crate::commands::reference::{TypedReference, misplaced_version};
 use crate::exit::UsageError;
 
 /// The add-ons to install, and where they come from.
@@ -30,10 +30,8 @@ pub async fn resolve_names(ctx: &Context, args: &InstallArgs) -> Result<NamedAdd
     }
     if let Some(version) = &args.reference.version {
         let name = args.addons.first().map_or("NAME", String::as_str);
-        let text = format!(
-            "--version is for a reference; a version of an add-on follows its name: kubectl addons install {name}@{version}"
-        );
-        return Err(UsageError(text).into());
+        let why = misplaced_version("install", name, version);
+        return Err(UsageError(why).into());
     }
     let Some(path) = args.path() else {
         return Ok(NamedAddons {
