@@ -100,16 +100,16 @@ fn refusal(problem: &str, look: &str, fix: &str) -> String {
 #[tokio::test]
 async fn missing_and_mismatched_requirements_are_named_with_the_way_out() -> Result<()> {
     let catalogue = Catalogue::new("required").await?;
-    let missing = refusal(
-        "%app 1.0.0 requires %base >=2.0.0, which is not installed",
-        "kubectl addons show %base",
-        "kubectl addons install %base@2.0.0, or name it in the same command",
-    );
-    for line in [
-        "install %app --yes",
-        "install %app --dry-run",
-        "plan %app -o plan.json",
+    for (line, or) in [
+        ("install %app --yes", "add --with-required"),
+        ("install %app --dry-run", "add --with-required"),
+        ("plan %app -o plan.json", "name it in the same command"),
     ] {
+        let missing = refusal(
+            "%app 1.0.0 requires %base >=2.0.0, which is not installed",
+            "kubectl addons show %base",
+            &format!("kubectl addons install %base@2.0.0, or {or}"),
+        );
         catalogue.refused(line, &missing).await?;
     }
     let named = "%app 1.0.0 requires %base >=2.0.0, found 1.0.0";
