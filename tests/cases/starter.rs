@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::{ControlPlane, Options, binaries};
 use addons_tests::plugin::Plugin;
 use addons_tests::servers::http::{Answer, Server};
 use addons_tests::shared;
@@ -44,6 +44,17 @@ fn local_addon(corpus: &Corpus, addon: &Addon) -> Option<Addon> {
     Some(local)
 }
 
+/// Jobs of a manifest whose pods change with the version: users are asked before they run again.
+const RECREATED: [(&str, &str); 2] = [
+    (
+        "ingress-nginx",
+        "--recreate=Job/ingress-nginx-admission-create",
+    ),
+    (
+        "ingress-nginx",
+        "--recreate=Job/ingress-nginx-admission-patch",
+    ),
+];
 /// Contains an admission policy that denies older definitions than those which are there.
 const KEEPS_NEWER: &str = "gateway-api-crds";
 
@@ -64,6 +75,8 @@ async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path, access: &str)
     };
     install(plugin, addon, &oldest.version, index, access).await?;
     let target = format!("{name}@{}", newest.version);
+    let recreate = RECREATED.iter().filter(|(addon, _)| *addon == name);
+    let recreate: Vec<&str> = recreate.map(|(_, flag)| *flag).collect();
     let upgrade = [
         "upgrade",
         &target,
@@ -74,6 +87,7 @@ async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path, access: &str)
         "--allow-crd-breakage",
         access,
     ];
+    let upgrade = [&upgrade[..], &recreate].concat();
     let said = plugin.run(&upgrade).await?.done()?.stderr;
     ensure!(said.contains(&newest.version), "{said}");
     let back = [
@@ -84,6 +98,7 @@ async fn run_through(plugin: &Plugin, addon: &Addon, index: &Path, access: &str)
         "--allow-crd-breakage",
         access,
     ];
+    let back = [&back[..], &recreate].concat();
     let went = plugin.run(&back).await?;
     if name == KEEPS_NEWER {
         ensure!(
@@ -170,7 +185,8 @@ async fn run_all(tally: &'static str, initials: std::ops::RangeInclusive<char>) 
     let corpus = Corpus::read(&folder)?;
     let cluster = ControlPlane::start(Options::default()).await?;
     cluster.add_node("starter").await?;
-    let plugin = Plugin::admin(&cluster)?;
+    let helm = binaries::helm()?.to_string_lossy().into_owned();
+    let plugin = Plugin::admin(&cluster)?.variable("KUBECTL_ADDONS_HELM", &helm);
     // A catalogue may name files of this machine only where the user opens them.
     let access = format!("--own-access={}", folder.display());
     let mut failed = Vec::new();
