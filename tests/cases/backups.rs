@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::page::blocks;
 use addons_tests::plugin::{Output, Plugin};
 use addons_tests::scene::{apply, catalogue, create, version};
 use anyhow::{Context as _, Result, ensure};
@@ -13,8 +14,7 @@ const PAGE: &str = include_str!("../../kubectl-addons/docs/backups.md");
 
 /// The block of commands of the page that begins with this.
 fn block(begin: &str) -> Result<&'static str> {
-    let blocks = PAGE.split("```").skip(1).step_by(2);
-    let mut blocks = blocks.map(|block| block.trim_start_matches('\n'));
+    let mut blocks = blocks(PAGE).map(|(_, text)| text);
     let found = blocks.find(|block| block.starts_with(begin));
     found.with_context(|| format!("the page has no commands that begin with {begin}"))
 }

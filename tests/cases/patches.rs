@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use addons_tests::control_plane::{Own, binaries};
+use addons_tests::page::blocks;
 use addons_tests::stage::{Stage, config_map, deployment};
 use anyhow::{Context as _, Result, ensure};
 use common::manifest::key::Gvk;
@@ -37,8 +38,7 @@ async fn the_commands_of_the_page_patch_an_add_on() -> Result<()> {
         &[("web", "1.0.0", &deployment("web", 1, None))],
     )?;
     let mut commands = Vec::new();
-    for block in PAGE.split("```").skip(1).step_by(2) {
-        let (_, text) = block.split_once('\n').unwrap_or_default();
+    for (_, text) in blocks(PAGE) {
         match text
             .strip_prefix("# ")
             .and_then(|rest| rest.split_once('\n'))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use addons_tests::control_plane::binaries;
+use addons_tests::page::blocks;
 use addons_tests::plugin::Output;
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::servers::charts::{self, Charts};
@@ -436,9 +437,8 @@ async fn the_commands_of_the_page_do_what_it_says() -> Result<()> {
             .await?
             .done()?;
     }
-    let blocks = PAGE.split("```").skip(1).step_by(2);
-    let commands = blocks
-        .flat_map(str::lines)
+    let commands = blocks(PAGE)
+        .flat_map(|(_, text)| text.lines())
         .filter_map(|line| line.strip_prefix("kubectl addons "));
     let mut count = 0;
     let helm = binaries::helm()?;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use addons_tests::control_plane::{ControlPlane, Options, definitions};
-use addons_tests::page::{Page, ROOT};
+use addons_tests::page::{Page, ROOT, blocks};
 use addons_tests::plugin::Plugin;
 use addons_tests::scene;
 use addons_tests::tally::Tally;
@@ -117,12 +117,11 @@ async fn the_tutorial() -> Result<()> {
     let mut tally = Tally::new("shown::tutorial");
     let cluster = ControlPlane::start(Options::default()).await?;
     let reader = Reader::new(Plugin::admin(&cluster)?);
-    let page = Page::named(TUTORIAL)?;
+    let page = include_str!("../../kubectl-addons/docs/first-install.md");
     let files = ["hello-1.0.0.yaml", "hello-1.1.0.yaml", "catalogue.yaml"];
-    let blocks = page.blocks().into_iter();
-    let manifests = blocks.filter(|(language, _)| *language == "yaml");
+    let manifests = blocks(page).filter(|(language, _)| *language == "yaml");
     for (file, (_, text)) in files.iter().zip(manifests) {
-        reader.writes(file, &text)?;
+        reader.writes(file, text)?;
     }
     reader.follows(TUTORIAL, &mut tally, nothing).await
 }

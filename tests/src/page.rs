@@ -49,6 +49,12 @@ pub struct Shown {
     pub output: Vec<String>,
 }
 
+/// The blocks of the text of a page, each with its language and without its fences.
+pub fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    let blocks = page.split("```").skip(1).step_by(2);
+    blocks.map(|block| block.split_once('\n').unwrap_or((block, "")))
+}
+
 impl Page {
     /// A page by its path from the root of the checkout.
     ///
@@ -91,28 +97,6 @@ impl Page {
     /// Its lines outside of blocks.
     pub fn prose(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(|line| line.language.is_none())
-    }
-
-    /// The text of its blocks, each with its language and without its fences.
-    #[must_use]
-    pub fn blocks(&self) -> Vec<(&str, String)> {
-        let mut blocks: Vec<(&str, String)> = Vec::new();
-        let mut is_open = false;
-        for line in &self.lines {
-            let Some(language) = &line.language else {
-                continue;
-            };
-            if line.text.trim_start().starts_with("```") {
-                if !is_open {
-                    blocks.push((language, String::new()));
-                }
-                is_open = !is_open;
-            } else if let Some((_, text)) = blocks.last_mut() {
-                text.push_str(&line.text);
-                text.push('\n');
-            }
-        }
-        blocks
     }
 
     /// The commands with a prompt, in their order.

@@ -1,6 +1,7 @@
 //! The pages for those who come from Helm and from kapp: their commands do what they say, in their order.
 
 use addons_tests::control_plane::binaries;
+use addons_tests::page::blocks;
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result, ensure};
@@ -16,9 +17,9 @@ const NAMESPACE: &str = "shop";
 
 /// Runs the commands of a page, and returns how often its tool has found `web`, from command to command.
 async fn walk(stage: &Stage, page: &str, tool: &str) -> Result<Vec<bool>> {
-    let blocks = page.split("```").skip(1).step_by(2);
+    let lines = blocks(page).flat_map(|(_, text)| text.lines());
     let mut found = Vec::new();
-    for line in blocks.flat_map(str::lines).filter(|line| !line.is_empty()) {
+    for line in lines.filter(|line| !line.is_empty()) {
         let line = line.replace(NAMESPACE, &stage.namespace);
         let (command, file) = match line.split_once(" > ") {
             Some((command, file)) => (command, Some(file)),

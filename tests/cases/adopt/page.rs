@@ -1,5 +1,6 @@
 //! The page about adoption: its commands do what it says, in its order.
 
+use addons_tests::page::blocks;
 use addons_tests::stage::{Stage, deployment};
 use anyhow::{Context as _, Result, ensure};
 
@@ -11,9 +12,8 @@ const PAGE: &str = include_str!("../../../kubectl-addons/docs/adopt.md");
 
 /// The lines of its blocks that run the plugin, except for those about Flux, which the cluster does not have.
 fn commands() -> Vec<&'static str> {
-    let blocks = PAGE.split("```").skip(1).step_by(2);
-    let blocks = blocks.filter(|block| !block.contains("kustomization"));
-    let lines = blocks.flat_map(str::lines);
+    let blocks = blocks(PAGE).filter(|(_, text)| !text.contains("kustomization"));
+    let lines = blocks.flat_map(|(_, text)| text.lines());
     lines
         .filter_map(|line| line.strip_prefix("kubectl addons "))
         .collect()

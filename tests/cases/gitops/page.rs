@@ -1,5 +1,6 @@
 //! The page about Git: its commands do what it says, in their order.
 
+use addons_tests::page::blocks;
 use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result, ensure};
 
@@ -25,16 +26,16 @@ async fn the_page_does_what_it_says() -> Result<()> {
     source = serde_json::from_str(&text)?;
     stage.run("init").await?.done()?;
     apply(&stage, &source, &[]).await?;
-    let mut blocks = PAGE.split("```").skip(1).step_by(2);
-    let manifest = blocks.next().and_then(|block| block.strip_prefix("yaml\n"));
-    let manifest = manifest.context("the page begins with a manifest")?;
+    let mut blocks = blocks(PAGE);
+    let manifest = blocks.next().filter(|(language, _)| *language == "yaml");
+    let (_, manifest) = manifest.context("the page begins with a manifest")?;
     let manifest = manifest.replace(
         "namespace: kubectl-addons",
         &format!("namespace: {}", stage.namespace),
     );
     let file = stage.write("web.yaml", &manifest)?.display().to_string();
     let lines: Vec<&str> = blocks
-        .flat_map(str::lines)
+        .flat_map(|(_, text)| text.lines())
         .filter(|line| !line.is_empty())
         .collect();
     ensure!(lines.len() == ENDS.len(), "{lines:?}");

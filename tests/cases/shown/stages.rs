@@ -1,8 +1,9 @@
 //! What each page supposes: the catalogues, installations and files before the commands that it shows.
 
 use addons_tests::control_plane::{ControlPlane, binaries};
-use addons_tests::page::Page;
+use addons_tests::page::blocks;
 use addons_tests::plugin::Plugin;
+use addons_tests::scene;
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::servers::charts::{self, Charts};
 use addons_tests::servers::registry::{Door, Registry};
@@ -14,6 +15,8 @@ use serde_json::{Value, json};
 
 use super::{Reader, nothing};
 
+const POLICIES: &str = include_str!("../../../kubectl-addons/docs/policies.md");
+const CATALOGUE: &str = include_str!("../../../kubectl-addons/docs/write-a-catalogue.md");
 /// An API that Kubernetes 1.37 removes, and that the cluster serves when it is told to.
 pub const SERVED: &str = "--runtime-config=storage.k8s.io/v1beta1=true";
 
@@ -98,7 +101,7 @@ pub async fn play(
         }
         Stage::Catalogue => {
             let registry = Registry::start(Door::Open).await?;
-            catalogue(reader, page, &registry)?;
+            catalogue(reader, &registry)?;
             return reader.follows(page, tally, completed).await;
         }
     }
@@ -107,12 +110,9 @@ pub async fn play(
 
 /// A version of an add-on in the namespace `shop`.
 fn version(number: &str, manifest: &str, more: &Value) -> Value {
-    let mut version = json!({
-        "version": number, "defaultNamespace": "shop", "source": {"inline": {"manifest": manifest}},
-    });
-    for (field, value) in more.as_object().into_iter().flatten() {
-        version[field] = value.clone();
-    }
+    let mut version = scene::version(number, more.clone());
+    version["defaultNamespace"] = json!("shop");
+    version["source"]["inline"]["manifest"] = json!(manifest);
     version
 }
 
@@ -234,12 +234,11 @@ async fn plan(reader: &Reader) -> Result<()> {
 }
 
 async fn policy(reader: &mut Reader) -> Result<()> {
-    let page = Page::named("kubectl-addons/docs/policies.md")?;
-    let (_, policy) = page.blocks().into_iter().next().context("no policy")?;
+    let (_, policy) = blocks(POLICIES).next().context("no policy")?;
     let apply = ["apply", "-f", "-"];
     reader
         .user
-        .kubectl_with_input(&apply, &policy)
+        .kubectl_with_input(&apply, policy)
         .await?
         .done()?;
     let index = "kind: Addons\nmetadata:\n  name: addons\nspec:\n  addons:\n  - name: log-shipper\n    version: 1.0.0\n    manifest: log-shipper.yaml\n";
@@ -374,12 +373,10 @@ async fn values(reader: &Reader) -> Result<Charts> {
 }
 
 /// The file of the page, and the first of its manifests.
-fn catalogue(reader: &mut Reader, page: &str, registry: &Registry) -> Result<()> {
-    let page = Page::named(page)?;
-    let mut blocks = page.blocks().into_iter();
-    let file = blocks.find(|(language, _)| *language == "yaml");
+fn catalogue(reader: &mut Reader, registry: &Registry) -> Result<()> {
+    let file = blocks(CATALOGUE).find(|(language, _)| *language == "yaml");
     let (_, file) = file.context("no catalogue")?;
-    reader.writes("catalogue.yaml", &file)?;
+    reader.writes("catalogue.yaml", file)?;
     reader.writes(
         "manifests/log-shipper-1.0.0.yaml",
         &config_map("log-shipper", "1"),

@@ -6,6 +6,7 @@ use std::path::Path;
 use addons_tests::control_plane::pki::{Authority, base64};
 use addons_tests::control_plane::{ControlPlane, Options, definitions};
 use addons_tests::guard::Folder;
+use addons_tests::page::blocks;
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{DENIED, catalogue, create, version};
 use addons_tests::tally::Tally;
@@ -153,9 +154,8 @@ async fn verified(webhook: &Webhook, times: usize) -> Result<()> {
 fn configuration(folder: &Path, address: &str) -> Result<String> {
     let page = include_str!("../../../webhook/README.md");
     let block = |kind: &str| {
-        let mut blocks = page.split("```yaml\n").skip(1);
+        let mut blocks = blocks(page).map(|(_, text)| text);
         let found = blocks.find(|block| block.contains(kind));
-        let found = found.and_then(|found| found.split("```").next());
         found.with_context(|| format!("the page has no {kind}"))
     };
     let at = |name: &str| folder.join(name).to_string_lossy().into_owned();
