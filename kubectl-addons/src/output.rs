@@ -200,7 +200,7 @@ pub fn print_usage(error: &clap::Error) -> Exit {
 /// The columns of the terminal that shows stdout; `None` if it is not a terminal.
 fn terminal_width() -> Option<usize> {
     let (_, columns) = console::Term::stdout().size_checked()?;
-    is_read_live().then_some(usize::from(columns))
+    Some(usize::from(columns))
 }
 
 /// Whether stdout is a terminal, so that people read it as it is printed.

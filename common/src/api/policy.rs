@@ -130,7 +130,7 @@ const MONTH: &str = each_part!(
     "(0?[1-9]|1[0-2]|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)"
 );
 const WEEKDAY: &str = each_part!("4", "(0?[0-6]|SUN|MON|TUE|WED|THU|FRI|SAT)");
-/// The rule that one of the months has one of the days.
+/// Refuses a schedule that never occurs, because none of its months has one of its days.
 const OPENS: &str = concat!(
     "!self.schedule.matches('^[^ ]+ [^ ]+ (3[01](,3[01])*|30-31) (0?2|FEB)(,(0?2|FEB))* [*]')",
     " && !self.schedule.matches('^[^ ]+ [^ ]+ 31(,31)* ",

@@ -183,8 +183,8 @@ impl<'a> StrategicMerge<'a> {
         Ok(merged.into())
     }
 
-    /// Finds the item with the keys of `wanted`: that with equal ones, else the only one that differs just in keys that one of both leaves
-    /// out, such as the protocol of a port.
+    /// Finds the item that `wanted` changes. All of their keys are equal, or else only those that both have: a port may leave its protocol
+    /// out. Then the item must be the only such one.
     fn find_item(
         &self,
         live: &[Value],

@@ -150,7 +150,7 @@ fn lists_of_pods_are_merged_by_their_keys() {
             "/containers/0/ports/0",
             json!({"containerPort": 53, "protocol": "UDP", "name": "dns"}),
         ),
-        // The protocol that one of both leaves out is not compared.
+        // A port without a protocol is the same as the one with it.
         (
             "{containers: [{name: main, ports: [{containerPort: 80, protocol: TCP}]}]}",
             "/containers/0/ports/0",

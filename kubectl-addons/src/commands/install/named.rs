@@ -16,7 +16,7 @@ pub struct NamedAddons {
     pub addons: Vec<String>,
     /// How the new installation is named.
     pub new: NewInstallationArgs,
-    /// What they are chosen from.
+    /// The catalogues, or the path or reference, that contain them.
     pub offer: Offer,
 }
 
